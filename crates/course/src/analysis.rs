@@ -1,5 +1,5 @@
-//! What measurements show: statistics, predictions, verdicts, grades. Pure functions, so that a
-//! record can be judged again at any time and each branch is tested without a server.
+//! Conclusions from measurements: statistics, predictions, verdicts, grades. All are pure functions, so that
+//! a record can be judged again at any time and each branch is tested without a server.
 
 pub mod baseline;
 pub mod finding;

@@ -1,5 +1,5 @@
-//! Runs what is to be measured: servers as child processes under load, in the order that a proof
-//! asks for, and the profiles that they give meanwhile.
+//! Runs of servers as child processes under load, in the order that a proof needs, and the profiles taken
+//! from them.
 
 pub mod contract;
 pub mod counters;

@@ -1,8 +1,9 @@
-//! What teaches: the claims of a chapter, the run that tests them, the judgement, and what people read of it.
+//! The course: the claims of a chapter, the run that tests them, the judgement, and the reports for people.
 //!
-//! [`measurement`] is data: what a chapter writes down and what a run records. [`bench`] runs servers and loads and makes a
-//! record. [`analysis`] judges a record or a trial, by pure functions. [`report`] writes tables, plots and pages of it.
-//! None of them knows a chapter by name or number; what makes one different is in its `chapter.toml`.
+//! [`measurement`] is data: chapter files and records of runs. [`bench`] runs servers and loads and makes a
+//! record. [`analysis`] judges a record or a trial, by pure functions. [`report`] writes tables, plots and
+//! pages from it. None of them knows a chapter by name or number; each chapter's `chapter.toml` holds the
+//! differences.
 
 pub mod analysis;
 pub mod bench;

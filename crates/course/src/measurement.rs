@@ -1,5 +1,4 @@
-//! What is measured, as data: loads and claims of a chapter, outcomes, rounds and records.
-//! Nothing here runs, judges or prints.
+//! Loads and claims of a chapter, outcomes, rounds and records, as data. Nothing here runs, judges or prints.
 
 pub mod attempt;
 pub mod chapter_file;

@@ -1,5 +1,5 @@
-//! What people read: tables, plots, flamegraphs, the HTML report and the capture folder, all
-//! derived from a record.
+//! Reports for people: tables, plots, flamegraphs, the HTML report and the capture folder, all derived from a
+//! record.
 
 pub mod capture;
 pub mod claims;

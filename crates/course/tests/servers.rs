@@ -5,7 +5,8 @@ use course::bench::server::{Launch, Server, ServerError};
 use course::bench::testing::write_script;
 use engine::load::interrupt::Interrupt;
 
-/// A retry loop that logs before it serves: what it prints is neither waited for without end nor kept.
+/// The program prints in an endless retry loop before it serves. The wait for it ends, and its output is not
+/// kept.
 #[test]
 fn a_server_that_prints_and_never_listens_is_given_up() {
     let folder = tempfile::tempdir().unwrap();

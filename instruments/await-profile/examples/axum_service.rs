@@ -6,10 +6,10 @@
 //! curl -o waits.svg 'http://127.0.0.1:6060/debug/await?seconds=5'
 //! ```
 //!
-//! A profile shows the names of functions and routes, and taking one costs something. So it
-//! is served on a listener of its own, on the loopback interface: whoever asks has to be on
-//! the machine. Do not put it on the listener that the world can reach, unless behind what
-//! guards your other internal pages.
+//! A profile shows the names of functions and routes, and taking one costs something. So this
+//! service offers it on a listener of its own, on the loopback interface, which only the machine
+//! itself can reach. Do not put it on a public listener, unless you guard it like your other
+//! internal pages.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn main() -> std::io::Result<()> {
     let profiler = AwaitProfiler::new().armed();
     let app = Router::new()
         .route("/greet/{name}", get(greet))
-        // `/greet/you` and `/greet/me` are one route, and so is all that does not exist.
+        // `/greet/you` and `/greet/me` are one route, and so are all paths that do not exist.
         .layer(profiler.layer_named(MatchedRoute));
     let debug = Router::new().route("/debug/await", get(waits).with_state(profiler));
 

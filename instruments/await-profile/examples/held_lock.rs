@@ -1,6 +1,5 @@
-//! A lock that is held while a "database" is waited for, and the same service with
-//! the lock dropped before: a thousand connections, a picture of each, and of what
-//! changed.
+//! A service that holds a lock while it waits for a "database", and the same service with the lock
+//! dropped before: a thousand connections, a picture of each service, and one of the change.
 //!
 //! ```text
 //! cargo run --example held_lock -- images
@@ -119,7 +118,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "The same, with the lock taken after the call",
         &dropped,
     )?;
-    // The two handlers are one function to the comparison.
+    // The comparison must take the two handlers for one function.
     let as_one = |profile: &Profile| {
         let stacks = profile.folded(Frames::Own);
         stacks

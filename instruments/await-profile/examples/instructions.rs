@@ -1,16 +1,16 @@
-//! What the profiler costs, without noise: instructions a request by valgrind's
-//! callgrind, and by its model of caches how often they miss the first and the last.
+//! Counts the cost of the profiler without noise: instructions a request by valgrind's callgrind,
+//! and misses of the first and the last cache by its model of caches.
 //!
 //! ```text
 //! cargo run --example instructions
 //! ```
 //!
-//! Each state is run in two lengths. What both have in common, which is starting the
-//! program, the profiler and the connections, is gone from the difference. Profiles
-//! are taken at one capture a second, so that the cost is what *every* request pays.
+//! Each state is run in two lengths. The difference leaves out what both have in common: the start
+//! of the program, the profiler and the connections. Profiles are taken at one capture a second,
+//! so the cost is the part that *every* request pays.
 //!
-//! The service is axum behind hyper, with a thousand connections in memory. Each
-//! request waits for a timer, in a time that moves on when nothing else is to be done.
+//! The service is axum behind hyper, with a thousand connections in memory. Each request waits for
+//! a timer. Time is paused, and moves on when there is nothing else to do.
 
 use std::process::Command;
 use std::time::Duration;
@@ -27,10 +27,10 @@ use tower_layer::Identity;
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 const CONNECTIONS: u32 = 1000;
-/// Requests on each connection, in the shorter run and in the longer.
+/// Numbers of requests on each connection, in the shorter run and in the longer.
 const LENGTHS: [u32; 2] = [4, 24];
 const STATES: [&str; 4] = ["without", "off", "armed", "profiling"];
-/// Names that callgrind has for what is printed; reads and writes it counts apart.
+/// Callgrind's events for each printed column. It counts misses of reads and writes apart.
 const COLUMNS: [&[&str]; 3] = [&["Ir"], &["D1mr", "D1mw"], &["DLmr", "DLmw"]];
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -59,7 +59,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// What callgrind counts of this program in one state.
+/// Returns callgrind's counts for this program in one state.
 fn counts(state: &str, requests: u32) -> Result<Vec<f64>, Error> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--cache-sim=yes"])
@@ -90,7 +90,7 @@ async fn serve(state: &str, requests: u32) -> Result<(), Error> {
     let profiler = AwaitProfiler::new();
     let service = Router::new().route("/wait", get(wait));
     let service = match state {
-        // axum puts what it layers into a box: that is not the profiler's doing.
+        // axum boxes every layer, and this is not a cost of the profiler: so this state has a layer, too.
         "without" => service.layer(Identity::new()),
         _ => service.layer(profiler.layer()),
     };
@@ -116,7 +116,7 @@ async fn serve(state: &str, requests: u32) -> Result<(), Error> {
     while let Some(client) = clients.join_next().await {
         client??;
     }
-    // Without waiting for the profile, whose names are of no interest.
+    // Do not wait for the profile: nobody needs its names.
     Ok(())
 }
 

@@ -1,23 +1,23 @@
-//! Answers by their status.
+//! Counts of answers by their status.
 
 /// Numbers of answers by the class of their HTTP status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Answers {
-    /// 101: the connection goes on as another protocol, such as a WebSocket.
+    /// Status 101: the connection goes on as another protocol, such as a WebSocket.
     pub upgraded: u64,
-    /// 2xx.
+    /// Statuses 2xx.
     pub successful: u64,
-    /// 3xx.
+    /// Statuses 3xx.
     pub redirected: u64,
-    /// 4xx.
+    /// Statuses 4xx.
     pub client_errors: u64,
-    /// 5xx.
+    /// Statuses 5xx.
     pub server_errors: u64,
-    /// Of these errors, 408 and 504: a time limit was over.
+    /// Statuses 408 and 504: a time limit was over. These count as errors too.
     pub timed_out: u64,
-    /// Of these errors, 429 and 503: there was no room.
+    /// Statuses 429 and 503: there was no room. These count as errors too.
     pub refused: u64,
 }
 

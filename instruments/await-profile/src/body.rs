@@ -1,4 +1,4 @@
-//! Response bodies, which go on after the request's future has ended.
+//! Response bodies, which may go on after the request's future has ended.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,17 +13,17 @@ use crate::probe::{Polled, Probe};
 use crate::registry::Ending;
 use crate::tracked::Tracked;
 
-/// What becomes of bodies of the type `D`. Implemented by the second parameters of
-/// [`AwaitLayer`](crate::AwaitLayer), and by nothing else.
+/// Treatment of bodies of the type `D`. Only the types for the second parameter of
+/// [`AwaitLayer`](crate::AwaitLayer) implement it.
 pub trait Bodies<D> {
-    /// The type that the service returns them as.
+    /// Type of the bodies that the service returns.
     type Body;
 
     #[doc(hidden)]
     fn track(response: Response<D>, request: Ended<'_>) -> Response<Self::Body>;
 }
 
-/// The request whose response has been made.
+/// A request whose response has been made.
 #[doc(hidden)]
 pub struct Ended<'a>(&'a mut Probe);
 
@@ -34,7 +34,7 @@ impl Ended<'_> {
     }
 }
 
-/// Leaves all bodies alone.
+/// Leaves all bodies unwrapped.
 #[derive(Clone, Copy, Debug)]
 pub struct NoBodies;
 
@@ -47,7 +47,7 @@ impl<D> Bodies<D> for NoBodies {
     }
 }
 
-/// Puts all bodies into [`TrackedBody`].
+/// Wraps all bodies in [`TrackedBody`].
 #[derive(Clone, Copy, Debug)]
 pub struct AllBodies;
 
@@ -59,9 +59,9 @@ impl<D> Bodies<D> for AllBodies {
     }
 }
 
-/// Tracks those of axum that are streams, with the feature `axum`. Their type stays the same.
+/// Tracks axum bodies that are streams, with the feature `axum`. Their type stays the same.
 ///
-/// Frameworks put a body of another type into a box of its own, which each response would pay for.
+/// With another type each response would cost a box, since frameworks box bodies that are not of their type.
 #[derive(Clone, Copy, Debug)]
 pub struct AxumStreams;
 
@@ -77,7 +77,8 @@ impl<D: 'static> Bodies<D> for AxumStreams {
     #[cfg(feature = "axum")]
     #[inline]
     fn track(mut response: Response<D>, request: Ended<'_>) -> Response<D> {
-        /// Shorter bodies whose length is known are in memory, or as good as: they wait for nothing.
+        /// Size in bytes up to which a body of known length is not tracked. It is in memory, or as good as,
+        /// and waits for nothing.
         const MIN_BYTES: u64 = 64 * 1024;
         let known: &mut dyn std::any::Any = response.body_mut();
         if let Some(body) = known.downcast_mut::<axum::body::Body>() {
@@ -95,7 +96,7 @@ impl<D: 'static> Bodies<D> for AxumStreams {
 }
 
 pin_project! {
-    /// The future of a request and of what becomes of its response's body. Made by
+    /// Future of a request, which also wraps the response's body. Made by
     /// [`AwaitService`](crate::AwaitService).
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F, M> {
@@ -155,7 +156,7 @@ impl<D: Body> Body for TrackedBody<D> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<D::Data>, D::Error>>> {
         let this = self.project();
-        // A body that has ended, as that of an empty response from the start, waits for nothing.
+        // A body that has ended waits for nothing. An empty one has ended from the start.
         if this.probe.is_off() || this.body.is_end_stream() {
             return this.body.poll_frame(cx);
         }

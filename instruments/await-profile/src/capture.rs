@@ -1,13 +1,13 @@
-//! Capturing the call stacks of a poll, as addresses.
+//! Captures the call stacks of a poll, as addresses.
 //!
-//! Libraries clone and wake wakers under locks of their own: tokio's mutex does, with all
-//! its waiters behind it. So whatever happens in there waits for nobody and allocates
-//! nothing. Stacks go to memory that is reserved before the poll.
+//! Libraries clone and wake wakers while they hold locks of their own. Tokio's mutex does, with all
+//! its waiters queued behind that lock. So the code that runs there waits for nobody and
+//! allocates nothing. Stacks go to memory that is reserved before the poll.
 //!
-//! `backtrace::trace` would not do: it takes the lock under which `backtrace::resolve`
-//! reads debug information, for a second the first time. An allocator that records its
-//! callers (dhat) takes that lock inside its own, so that allocating under it could
-//! deadlock.
+//! `backtrace::trace` is not an option, because it takes the lock of `backtrace::resolve`.
+//! `resolve` holds that lock while it reads debug information, which takes a second the first
+//! time. An allocator that records its callers (dhat) takes it inside a lock of its own, so
+//! allocating under it could deadlock.
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
@@ -20,34 +20,35 @@ use crate::lock::lock;
 use crate::raw_stack::RawStack;
 use crate::sync::{HAS_STACK, Mutex};
 
-/// Deeper stacks are cut at their outer end.
+/// Most frames of a stack; deeper stacks are cut at their outer end.
 const MAX_FRAMES: usize = 256;
-/// Of further clones in one poll no stack is captured.
+/// Most clones in one poll whose stack is captured.
 const MAX_STACKS: usize = 16;
-/// Most futures keep a waker, so that the stacks in which one wakes itself are not used.
+/// Most wakes in one poll whose stack is captured. Few are needed: most futures keep a waker, and then
+/// the stacks of wakes are not used.
 const MAX_WAKES: usize = 2;
 
-/// What was captured during one poll.
+/// Stacks that were captured during one poll.
 #[derive(Default)]
 pub(crate) struct Captured {
     pub(crate) stacks: Vec<RawStack>,
-    /// The clones in whose making these stacks were captured. None of a future that woke itself.
+    /// Clones of the waker, one for each stack. Empty if the stacks are those of wakes.
     pub(crate) clones: Vec<Weak<Kept>>,
-    /// The future woke itself: it did not get to all that it waits for.
+    /// True if the future woke itself, so that it did not get to everything that it waits for.
     pub(crate) woke_itself: bool,
-    /// Further clones, of which no stack was captured.
+    /// Number of further clones, or wakes, whose stack was not captured.
     pub(crate) uncaptured: u32,
     pub(crate) costs: Vec<Duration>,
 }
 
-/// A clone of a waker, which is no other's: for as long as it is there, the future that made it
-/// waits and was not polled since, or else it would have replaced it.
+/// Unique clone of a waker. While it exists, the future that made it waits and has not been polled
+/// since: a poll would have replaced it.
 pub(crate) struct Kept(Waker);
 
 impl Wake for Kept {
     fn wake(self: Arc<Self>) {
-        // It is gone before the request can be polled: who wakes it may lose the CPU right after, and the
-        // request, which is further by then, would seem to hold a future that it does not poll.
+        // Drop this clone before the request can be polled. The waking thread may lose the CPU right after
+        // the wake. The request would go on, and seem to hold a future that it does not poll.
         let executor = self.0.clone();
         drop(self);
         executor.wake();
@@ -61,7 +62,7 @@ impl Wake for Kept {
 /// Stacks one after the other, in memory that is reserved beforehand.
 struct Stacks {
     addresses: Vec<usize>,
-    /// Where each stack ends in `addresses`, and what it cost to capture.
+    /// End of each stack in `addresses`, and the time that its capture took.
     ends: Vec<(usize, Duration)>,
     uncaptured: u32,
 }
@@ -69,14 +70,14 @@ struct Stacks {
 impl Stacks {
     fn with_room_for(stacks: usize) -> Self {
         Stacks {
-            // Few stacks are as deep as they may be.
+            // Few stacks reach the largest depth.
             addresses: Vec::with_capacity(MAX_FRAMES * stacks.div_ceil(2)),
             ends: Vec::with_capacity(stacks),
             uncaptured: 0,
         }
     }
 
-    /// Captures the stack from here out to the frame at `outermost`, if there is room. Whether there was.
+    /// Captures the stack from here out to the frame at `outermost`, if there is room. Returns whether there was.
     fn push(&mut self, outermost: usize) -> bool {
         let start = Instant::now();
         let from = self.addresses.len();
@@ -115,12 +116,12 @@ struct Clones {
 }
 
 struct Recorder<'a> {
-    /// The waker that a clone is a clone of.
+    /// Waker that clones are made of.
     waker: &'a Waker,
     /// Address of a local variable of the frame that polls: stacks end there.
     outermost: usize,
-    /// Behind locks because another thread may clone the waker too. Nothing is waited for
-    /// under them.
+    /// Stacks of clones. These three are behind locks because another thread may clone the waker too.
+    /// No code waits for anything while it holds one.
     clones: Mutex<Stacks>,
     wakes: Mutex<Stacks>,
     kept: Mutex<Clones>,
@@ -145,11 +146,10 @@ impl Observer for Recorder<'_> {
     }
 }
 
-/// Polls with a waker that captures the stack in which it is cloned; the clone is one of
-/// `waker`.
+/// Polls with a waker that captures the stack in which it is cloned. The clone is one of `waker`.
 ///
-/// A future that wakes itself and returns pending keeps no waker. If no clone was made,
-/// the stacks are those in which it woke itself.
+/// A future that wakes itself and returns pending keeps no waker. If no clone was made, the
+/// result has the stacks in which the future woke itself.
 #[inline(never)]
 pub(crate) fn poll_recorded<R>(
     waker: &Waker,
@@ -196,31 +196,30 @@ pub(crate) fn capture_into(addresses: &mut Vec<usize>) {
     });
 }
 
-/// Calls `each` with the return addresses from here out to the frame at `outermost`, for
-/// as long as it says so.
+/// Calls `each` with the return addresses from here out to the frame at `outermost`, until it
+/// returns false.
 fn trace(outermost: usize, mut each: impl FnMut(usize) -> bool) {
     if !HAS_STACK {
         each(outermost);
         return;
     }
     let frame = |frame: &backtrace::Frame| {
-        // A return address may be the first of the next function. The byte before it
-        // belongs to the call.
+        // A return address may be the first of the next function. The byte before it belongs to
+        // the call.
         each(frame.ip().addr().saturating_sub(1))
-            // Stacks grow downwards on every platform Rust has threads on, so the
-            // frames of the runtime below the poll lie above it. Where the stack
-            // pointer is not known, names end the stack when it is resolved.
+            // Stacks grow downwards on every platform on which Rust has threads. So the frames of
+            // the runtime below the poll have higher addresses. If the stack pointer is not known,
+            // the stack is cut by names when it is resolved.
             && frame.sp().addr() <= outermost
     };
-    // Windows walks stacks by `dbghelp` on some CPUs, which one thread at a time may use.
+    // On some CPUs, Windows walks stacks with `dbghelp`, which only one thread at a time may use.
     #[cfg(windows)]
     backtrace::trace(frame);
-    // SAFETY: what has to be synchronised is the use of `dbghelp`, which is of Windows
-    // alone. Everywhere else `backtrace` calls `_Unwind_Backtrace`, by which every panic
-    // unwinds and which any number of threads may run at once; it keeps no state between
-    // calls, and `frame` does not unwind. It neither allocates nor takes a lock of
-    // Rust's. (Before glibc 2.35 it reads the list of loaded libraries under the
-    // loader's lock, as every panic does.)
+    // SAFETY: only the use of `dbghelp` has to be synchronized, and only Windows has it.
+    // Everywhere else `backtrace` calls `_Unwind_Backtrace`, which unwinds every panic. Any
+    // number of threads may run it at once, and it keeps no state between calls. `frame` does
+    // not unwind. The call neither allocates nor takes a lock of Rust's. (Before glibc 2.35
+    // it reads the list of loaded libraries under the loader's lock, as every panic does.)
     #[cfg(not(windows))]
     unsafe {
         backtrace::trace_unsynchronized(frame);
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!((all, captured.costs.len()), (30, captured.stacks.len()));
     }
 
-    /// The lock under which symbols are looked up is free to be held by somebody else.
+    /// Captures while another thread holds the lock of symbol look-ups.
     #[test]
     #[cfg_attr(miri, ignore = "needs real stacks")]
     #[cfg(not(windows))]

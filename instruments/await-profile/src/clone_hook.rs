@@ -1,15 +1,15 @@
-//! A waker that calls back when it is cloned, and so tells from where.
+//! A waker that calls back when it is cloned, so that the caller's stack can be captured.
 //!
 //! A future that returns [`Poll::Pending`] has to keep the waker it was polled
 //! with, and keeping it means cloning it. The call stack at that moment, between
 //! the clone and the poll, is the chain of awaits that the future is suspended in.
 //!
-//! `std::task::Wake` is the safe way to make a waker, and it cannot do this: it
-//! turns an `Arc` into a waker whose clone is `Arc::clone`, with no place for code
-//! of our own. So this module writes the vtable itself. The only other unsafe code of the
-//! crate is the call in `capture` that walks the stack.
+//! `std::task::Wake` is the safe way to make a waker, but it cannot do this. It turns an
+//! `Arc` into a waker whose clone is `Arc::clone`, with no place for code of our own. So this
+//! module writes the vtable itself. The only other unsafe code of the crate is the call in
+//! `capture` that walks the stack.
 //!
-//! Its tests, and those of all that a request does, run under Miri:
+//! The tests of this module, and those of everything that a request does, run under Miri:
 //! `cargo +nightly miri test -p await-profile --lib`.
 //!
 //! # Why it is sound
@@ -18,16 +18,15 @@
 //!
 //! - **It does not outlive the hook.** Safe code gets at the waker only through
 //!   the `&Context` that `poll_hooked` lends to its closure. The closure must work
-//!   for every lifetime of that borrow, so it cannot keep it. Whoever wants to keep
-//!   the *waker* clones it, and the clone is not ours: it is a whole waker that the
-//!   observer gave away, with that waker's data and vtable.
-//! - **It is thread safe**, as every vtable must be. `&Waker` may be sent to
-//!   another thread for as long as the borrow lasts (by a scoped thread), so the
-//!   functions may run anywhere and at once. They only take `&Hook`, and a `Hook`
-//!   holds a `&dyn Observer` with `Observer: Sync`, so it is `Sync`; a line below
-//!   makes the compiler check that.
+//!   for every lifetime of that borrow, so it cannot keep it. To keep the *waker*, the closure
+//!   has to clone it. The clone is not ours: it is a whole waker that the observer gave away,
+//!   with that waker's data and vtable.
+//! - **It is thread safe**, as every vtable must be. A scoped thread may use the `&Waker`
+//!   for as long as the borrow lasts. So the functions may run on any threads at the same
+//!   time. They only take `&Hook`. A `Hook` holds a `&dyn Observer` with `Observer: Sync`,
+//!   so it is `Sync`; a line below makes the compiler check that.
 //! - **Nothing is released.** `drop` does nothing, for the hook belongs to the
-//!   stack frame. `wake` consumes the waker, which therefore equals `wake_by_ref`.
+//!   stack frame. `wake` consumes the waker, and so does the same as `wake_by_ref`.
 //!
 //! [`Poll::Pending`]: std::task::Poll::Pending
 #![allow(unsafe_code)]
@@ -35,15 +34,15 @@
 use std::mem::ManuallyDrop;
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-/// Is called when the waker that a future is polled with is cloned or woken.
+/// Observer of the clones and wakes of the waker that a future is polled with.
 pub(crate) trait Observer: Sync {
-    /// The waker is cloned during the poll. Returns the clone.
+    /// Handles a clone of the waker during the poll. Returns the clone.
     fn clone_waker(&self) -> Waker;
-    /// The waker is woken during the poll, as a future does that yields.
+    /// Handles a wake during the poll, by which a future yields.
     fn wake(&self);
 }
 
-/// The waker's data pointer points to this.
+/// Data that the waker's data pointer points to.
 struct Hook<'a> {
     observer: &'a dyn Observer,
 }
@@ -55,7 +54,7 @@ const _: () = {
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_by_ref, wake_by_ref, drop_nothing);
 
-/// Calls `poll` with a context whose waker is cloned and woken by `observer`.
+/// Calls `poll` with a context whose waker calls `observer` when it is cloned or woken.
 ///
 /// Its `will_wake` is false for every other waker, so a leaf future that still
 /// holds a waker from an earlier poll clones this one anew.
@@ -68,7 +67,7 @@ pub(crate) fn poll_hooked<R>(
     // lives until this function returns or unwinds, and the waker is only lent out
     // for the call below. They are thread safe because `Hook` is `Sync`.
     let waker = unsafe { Waker::new((&raw const hook).cast(), &VTABLE) };
-    // Dropping it would call `drop_nothing`; not dropping it says so.
+    // Dropping it would call `drop_nothing`, so it is not dropped at all.
     let waker = ManuallyDrop::new(waker);
     poll(&mut Context::from_waker(&waker))
 }
@@ -86,7 +85,7 @@ unsafe fn hook<'a>(data: *const ()) -> &'a Hook<'a> {
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: called through the vtable, hence on a waker made by `poll_hooked`.
     let hook = unsafe { hook(data) };
-    // Whoever owns the clone drops it through its own vtable.
+    // The owner of the clone drops it through the clone's own vtable.
     let clone = ManuallyDrop::new(hook.observer.clone_waker());
     RawWaker::new(clone.data(), clone.vtable())
 }

@@ -1,4 +1,4 @@
-//! What the sampler collected, before names are resolved.
+//! Data that the sampler collected, before names are resolved.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,40 +12,40 @@ use crate::session::FollowUp;
 /// Index of a stack among the distinct ones.
 pub(crate) type StackId = u32;
 
-/// Distinct stacks that a profile keeps, of waits and of wakes. A stack has at most two kilobytes.
+/// Most distinct stacks that a profile keeps, of waits and of wakes each. A stack has at most two kilobytes.
 pub(crate) const MAX_STACKS: usize = 10_000;
 
-/// One moment, and what was learned of the request that was chosen.
+/// One moment, and what is known of the request that was chosen.
 #[derive(Debug)]
 pub(crate) struct Sample {
-    /// How many moments there were before it, those with nothing in flight included.
+    /// Number of moments before this one, including those with nothing in flight.
     pub(crate) moment: u64,
-    /// Requests in flight at that moment.
+    /// Number of requests in flight at that moment.
     pub(crate) in_flight: u32,
     pub(crate) route: Arc<str>,
     pub(crate) outcome: Outcome,
-    /// Those of the child that was chosen with it.
+    /// Waits of the child that was chosen with the request.
     pub(crate) child: Waits,
-    /// Whether the request polled that child itself.
+    /// True if the request polled that child itself.
     pub(crate) child_is_member: bool,
-    /// Whether there were other children to choose from.
+    /// True if there were other children to choose from.
     pub(crate) has_several_children: bool,
-    /// From where the request was woken out of this wait, among the `releases`.
+    /// Stack that woke the request out of this wait, among the `releases`.
     pub(crate) release: Option<StackId>,
-    /// Whether the next poll after that was looked at for this sample: what it waits for is the first of the
-    /// sample's `follow_ups`, and there is none if the request ended.
+    /// True if the next poll after the wake was captured for this sample. Its waits are the first of the sample's
+    /// `follow_ups`; there are none if the request ended.
     pub(crate) is_followed: bool,
 }
 
-/// What is waited for at once.
+/// Waits of one request at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waits {
     pub(crate) stacks: Vec<StackId>,
-    /// Further ones, of which there is no stack.
+    /// Number of further waits whose stack was not captured or not kept.
     pub(crate) uncaptured: u32,
 }
 
-/// The state in which a sample found its request.
+/// State in which a sample found its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Waiting(Waits),
@@ -59,33 +59,33 @@ pub(crate) enum Outcome {
     Unanswered,
 }
 
-/// Everything that a profile is made from, with stacks as addresses.
+/// All data that a profile is made from, with stacks as addresses.
 #[derive(Default)]
 pub(crate) struct Collected {
     pub(crate) samples: Vec<Sample>,
     pub(crate) runs: Runs,
-    /// Moments at which nothing was in flight.
+    /// Number of moments at which nothing was in flight.
     pub(crate) idle: u64,
-    /// Moments passed over because the sampler's thread got no CPU.
+    /// Number of moments passed over because the sampler's thread got no CPU.
     pub(crate) missed: u64,
     pub(crate) waits: Stacks,
     pub(crate) releases: Stacks,
     pub(crate) follow_ups: Vec<FollowUp<StackId>>,
-    /// From marking a waiting request to its poll.
+    /// Delays between marking a waiting request and its next poll.
     pub(crate) delays: Vec<Duration>,
-    /// The time that each capture of a stack took.
+    /// Time that each capture of a stack took.
     pub(crate) costs: Vec<Duration>,
-    /// How long was sampled.
+    /// Duration of sampling.
     pub(crate) elapsed: Duration,
     pub(crate) routes: HashMap<Arc<str>, RouteCount>,
-    /// Requests that began before the profile and were first polled during it.
+    /// Number of requests that began before the profile, unregistered, and were registered during it.
     pub(crate) late: u64,
-    /// The time for which those were in flight unseen.
+    /// Sum of the times for which the late requests were in flight unseen.
     pub(crate) late_time: Duration,
 }
 
 impl Collected {
-    /// All moments that were sampled.
+    /// Returns the number of sampled moments.
     pub(crate) fn moments(&self) -> u64 {
         self.samples.len() as u64 + self.idle
     }
@@ -99,7 +99,7 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// The id of this stack, a new one if it was not seen before. None for one more than are kept.
+    /// Returns the ID of this stack, a new one if the stack is new. None if there are already `MAX_STACKS`.
     pub(crate) fn intern(&mut self, stack: RawStack) -> Option<StackId> {
         if let Some(&id) = self.ids.get(&stack) {
             return Some(id);

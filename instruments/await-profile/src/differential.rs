@@ -1,4 +1,4 @@
-//! What changed between two profiles.
+//! Pictures of the change between two profiles.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,22 +6,22 @@ use std::fmt::Write;
 use crate::drawing::Drawing;
 use crate::error::FlamegraphError;
 
-/// Draws the profile `after`, with what grew since `before` in red and what
-/// shrank in blue. Both are folded stacks, as [`Profile::folded`] writes them, so
-/// that profiles can be kept and compared later.
+/// Draws the profile `after`. Frames that grew since `before` are red, and those that shrank
+/// are blue. Both are folded stacks, as [`Profile::folded`] writes them, so that you can keep
+/// profiles and compare them later.
 ///
-/// Both are first scaled to shares of the requests in flight: the number of
-/// requests in flight, and how long was sampled, are not what is compared. Lines in
-/// files are left out, as an edit above a function would otherwise make it another.
+/// Both are first scaled to shares of the requests in flight. The picture does not compare the
+/// number of requests in flight or the duration of sampling. It leaves out lines in files, since an
+/// edit above a function would otherwise make it another function.
 ///
-/// What is gone altogether has no width in `after`. To see it, draw the difference
-/// the other way round too.
+/// Stacks that only `before` has are not in the picture. To see them, also draw the difference the
+/// other way round.
 ///
 /// [`Profile::folded`]: crate::Profile::folded
 ///
 /// # Errors
 ///
-/// If both are empty, or inferno cannot read or draw them.
+/// Returns an error if both are empty, or if inferno cannot read or draw them.
 pub fn differential(title: &str, before: &str, after: &str) -> Result<String, FlamegraphError> {
     if before.trim().is_empty() && after.trim().is_empty() {
         return Err(FlamegraphError::Empty);
@@ -33,14 +33,14 @@ pub fn differential(title: &str, before: &str, after: &str) -> Result<String, Fl
              smaller one"
                 .to_owned(),
         ],
-        // Whole per cent would be rounded, and with them the share that inferno puts beside them.
+        // Per cent would be rounded to whole numbers, and so would the share that inferno computes from them.
         unit: "in a million requests in flight".to_owned(),
         ..Drawing::default()
     };
     drawing.draw_difference(&shares(before), &shares(after))
 }
 
-/// What the sum of all stacks is scaled to.
+/// Sum of all stacks after scaling.
 const SCALE: f64 = 1e6;
 
 fn shares(folded: &str) -> String {
@@ -57,7 +57,7 @@ fn shares(folded: &str) -> String {
     scaled
 }
 
-/// `read (src/main.rs:12)` as `read`.
+/// Returns the name of a frame without its place: `read` for `read (src/main.rs:12)`.
 fn without_place(frame: &str) -> &str {
     match frame.rsplit_once(" (") {
         Some((name, place)) if is_place(place) => name,

@@ -1,7 +1,7 @@
-//! The drawer of flamegraphs, whatever their stacks count.
+//! Draws flamegraphs, whatever their stacks count.
 //!
-//! It is inferno, told to draw pictures that stand in other pages and on phones, of frames whose names any
-//! program may have chosen.
+//! It uses inferno, with options for pictures that are part of other pages or are viewed on phones. Frame
+//! names may contain anything.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,71 +12,71 @@ use inferno::flamegraph::{Options, Palette, from_lines};
 
 use crate::error::FlamegraphError;
 
-/// The frame that stands for CPUs with nothing to do; it is grey.
+/// Frame of CPUs with nothing to do; it is gray.
 pub const IDLE: &str = "[idle]";
 
-/// The frame that is drawn where there are no stacks at all.
+/// Frame that is drawn if there are no stacks at all.
 pub const NOTHING: &str = "[nothing sampled]";
 
-/// Frames of a stack that are drawn; profilers take 64 to 512 of them. Each takes time for all below it.
+/// Most frames of a stack that are drawn. Profilers take 64 to 512. Each frame costs time for all below it.
 const DEEPEST: usize = 1000;
 
-/// More rows than these are drawn lower, so that the picture fits a screen.
+/// Most rows of normal height. Rows of a higher picture are lower, so that it fits a screen.
 const ROWS: usize = 36;
 
-/// Stands for the break between two captions until inferno has drawn them.
+/// Placeholder for the break between two captions, until inferno has drawn them.
 const BREAK: &str = " ~~ ";
 
-/// What a picture looks like.
+/// Colors of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Theme {
-    /// Warm colours burn.
+    /// Warm colors, for CPU time.
     #[default]
     Cpu,
-    /// Cold ones wait.
+    /// Cold colors, for waiting.
     Wait,
-    /// Green ones hold memory.
+    /// Green colors, for memory.
     Heap,
-    /// Pale ground, for frames that have colours of their own.
+    /// Pale background, for frames that have colors of their own.
     Plain,
 }
 
-/// What stands around the frames, and how these look.
+/// Settings of a picture: the text around its frames, and their colors.
 #[derive(Clone, Debug, Default)]
 pub struct Drawing {
-    /// The heading.
+    /// Heading.
     pub title: String,
-    /// Up to two lines below it.
+    /// Up to two lines below the heading.
     pub captions: Vec<String>,
-    /// What a frame's number counts, such as `samples`.
+    /// Unit of a frame's number, such as `samples`.
     pub unit: String,
-    /// What the picture looks like.
+    /// Colors of the picture.
     pub theme: Theme,
-    /// Frames that have a colour of their own, as red, green and blue.
+    /// Colors of single frames, as red, green and blue.
     pub colours: BTreeMap<String, [u8; 3]>,
-    /// Lines below the picture, which becomes so much higher.
+    /// Lines below the picture, which add to its height.
     pub legend: Vec<String>,
 }
 
 impl Drawing {
-    /// Draws folded stacks, lines of `frame;frame;frame count`, as an SVG that zooms and searches. The
+    /// Draws folded stacks (lines of `frame;frame;frame count`) as an SVG that zooms and searches. The
     /// same stacks give the same bytes.
     ///
     /// # Errors
     ///
-    /// If inferno cannot read or draw them.
+    /// Returns an error if inferno cannot read or draw them.
     pub fn draw(&self, folded: &str) -> Result<String, FlamegraphError> {
         self.svg(&drawable(folded))
     }
 
-    /// Draws what changed between two profiles: widths are those of `after`, red frames grew, blue ones
-    /// shrank. `before` is scaled to as many samples as `after`; stacks that only `before` has are not in
+    /// Draws the change between two profiles. Widths are those of `after`; red frames grew, and blue ones
+    /// shrank. `before` is scaled to as many samples as `after`. Stacks that only `before` has are not in
     /// the picture.
     ///
     /// # Errors
     ///
-    /// As [`draw`](Self::draw).
+    /// Returns the same errors as [`draw`](Self::draw).
     pub fn draw_difference(&self, before: &str, after: &str) -> Result<String, FlamegraphError> {
         let options = differential::Options {
             normalize: true,
@@ -132,15 +132,15 @@ const PALE: Color = Color {
     b: 252,
 };
 
-/// Stacks without what XML has no characters for, as a browser would refuse the whole picture, and not
-/// deeper than is drawn.
+/// Replaces characters that XML does not have, since a browser would refuse the whole picture, and cuts
+/// stacks to the depth that is drawn.
 pub fn legible(folded: &str) -> String {
     let is_no_xml = |c: char| match c {
         '\t' | '\n' | '\r' => false,
         c => c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}'),
     };
     let lines = folded.split_inclusive('\n').map(|line| {
-        // White space of XML's in the place of other, which may stand behind a count.
+        // Replace white space that XML lacks by a space, since it may follow a count.
         let line = line.replace(['\x0b', '\x0c'], " ");
         let line = line.replace(is_no_xml, "\u{fffd}");
         let deepest = line.match_indices(';').nth(DEEPEST - 1);
@@ -152,9 +152,11 @@ pub fn legible(folded: &str) -> String {
     lines.collect()
 }
 
-/// The stacks as inferno takes them for such, with something to see in any case. It would take a number at
-/// the end of the last frame's name for another count, and leave out what has no name or begins with `# `:
-/// that gets a character without a width before it.
+/// Returns the stacks in a form that inferno reads, with a frame even if there are none.
+///
+/// Inferno takes a number at the end of the last frame's name for another count, so a no-break space
+/// replaces the space before it. Inferno leaves out stacks without a name, and those that begin with `# `.
+/// So the former get a name, and the latter begin with a character without width.
 fn drawable(folded: &str) -> String {
     let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let mut text = String::with_capacity(folded.len());
@@ -183,12 +185,12 @@ fn drawable(folded: &str) -> String {
     text
 }
 
-/// inferno's script keeps zoom and search in the page's address. A frame of a
-/// single-file report has no address to change, and the browser's refusal
-/// would break off the script. Its search button shows only under a mouse,
-/// which a phone does not have. A frame that a busy browser has not laid out
-/// yet is 0 px wide, less the margins; widths below 0 and divisions by 0 would
-/// be errors in its console until the frame has its size.
+/// Makes inferno's script work in single-file reports, on phones, and in a busy browser.
+///
+/// The script keeps zoom and search in the page's address. A frame of a single-file report has no
+/// address to change, and the browser's refusal would stop the script. The search button shows only
+/// under a mouse, which a phone does not have. A frame that a busy browser has not laid out yet is
+/// 0 px wide, less the margins. Widths below 0 and divisions by 0 would be errors in its console.
 fn forgiving(svg: &str) -> String {
     let guarded = svg
         .replace("history.replaceState(", "remember(")
@@ -207,7 +209,7 @@ fn forgiving(svg: &str) -> String {
     )
 }
 
-/// Inferno has one line for a subtitle; there is room for two.
+/// Splits the caption into two lines. Inferno has one line for a subtitle, but there is room for two.
 fn break_caption(svg: &str) -> String {
     let whole = || {
         let at = svg.find("<text id=\"subtitle\"")?;
@@ -221,7 +223,7 @@ fn break_caption(svg: &str) -> String {
     whole().unwrap_or_else(|| svg.replace(BREAK, " | "))
 }
 
-/// Inferno has no room below the frames.
+/// Adds lines below the frames, for which inferno has no room.
 fn with_legend(svg: String, legend: &[String]) -> String {
     const LINE: usize = 17;
     let height = svg
@@ -248,7 +250,7 @@ fn with_legend(svg: String, legend: &[String]) -> String {
     format!("{picture}{lines}{rest}")
 }
 
-/// A text as XML has it.
+/// Escapes a text for XML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

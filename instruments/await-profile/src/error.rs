@@ -1,10 +1,10 @@
-//! Why there is no profile, or no picture of one.
+//! Errors of taking and drawing a profile.
 
-/// Why no profile was taken.
+/// Reason why no profile was taken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// A profiler takes one profile at a time.
+    /// The profiler is taking another profile. It takes one at a time.
     #[error("this profiler is taking another profile")]
     Busy,
     /// The sampler's thread could not be started.
@@ -15,7 +15,7 @@ pub enum ProfileError {
     Sampler,
 }
 
-/// Why no flamegraph was drawn.
+/// Reason why no flamegraph was drawn.
 #[cfg(feature = "flamegraph")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! The picture.
+//! Flamegraphs of await profiles.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,13 +11,13 @@ use crate::frame_kind::FrameKind;
 use crate::profile::{Profile, readable};
 use crate::stack::Frames;
 
-/// How to draw a profile.
+/// Options for drawing a profile.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FlamegraphOptions {
-    /// The headline.
+    /// Headline of the picture.
     pub title: String,
-    /// The frames to draw.
+    /// Frames to draw.
     pub frames: Frames,
 }
 
@@ -47,12 +47,12 @@ impl FlamegraphOptions {
 }
 
 impl Profile {
-    /// Draws the profile as SVG: the route at the bottom, what is waited for at the
-    /// top, and the width of a frame the share of the requests in flight.
+    /// Draws the profile as SVG. The route is at the bottom, and the primitive that is waited for at
+    /// the top. The width of a frame is its share of the requests in flight.
     ///
     /// # Errors
     ///
-    /// If there is nothing to draw, or inferno cannot draw it.
+    /// Returns an error if there is nothing to draw, or if inferno cannot draw it.
     pub fn flamegraph(&self, options: &FlamegraphOptions) -> Result<String, FlamegraphError> {
         let weights = self.weights(options.frames);
         let folded = self.folded(options.frames);
@@ -67,7 +67,7 @@ impl Profile {
         let drawing = Drawing {
             title: options.title.clone(),
             captions: self.captions().to_vec(),
-            // For the script, which has no room for more. What stands at a frame is written below.
+            // For inferno's script, which has no room for more. The text of each frame is written below.
             unit: "request-microseconds".to_owned(),
             theme: Theme::Plain,
             colours,
@@ -80,10 +80,10 @@ impl Profile {
         Ok(self.describe_frames(&drawing.draw(&folded)?, &weights))
     }
 
-    /// Says at each frame what its width means. Inferno knows one unit for all of them, and
+    /// Writes into each frame's text what its width means. Inferno knows one unit for all frames, and
     /// takes per cent of rounded numbers.
     fn describe_frames(&self, svg: &str, weights: &Weights) -> String {
-        // Of the routes as they lie beside each other, where each ends.
+        // End of each route, in the order in which the routes lie beside each other.
         let mut ends: Vec<(u64, &str)> = Vec::new();
         let mut total = 0;
         for (stack, micros) in weights.rounded() {
@@ -101,7 +101,7 @@ impl Profile {
                 "{:.2}% of the requests in flight: {in_flight:.1}",
                 share * 100.0
             );
-            // A frame of all routes begins at the first and ends after it.
+            // A frame of all routes begins at the first route and ends after it, so it has no time.
             let route = ends.iter().find(|&&(end, _)| from < end);
             let route = route.filter(|&&(end, _)| from + width <= end);
             let finished = route.map_or(0, |(_, route)| self.finished_of(route));
@@ -130,8 +130,8 @@ impl Profile {
         described + rest
     }
 
-    /// What one must know to read the picture: what was measured, and what of it
-    /// the picture does not show.
+    /// Returns the captions that a reader needs: what was measured, and what the picture does not
+    /// show.
     fn captions(&self) -> [String; 2] {
         let summary = self.summary();
         let samples = summary.samples;
@@ -143,7 +143,7 @@ impl Profile {
             summary.budget_per_second,
             summary.mean_in_flight
         );
-        // Those with most requests in flight, as far as there is room.
+        // The routes with most requests in flight, as far as there is room.
         let latencies = summary.routes.iter().filter_map(|route| {
             let latency = Duration::try_from_secs_f64(route.latency_ms? / 1e3).ok()?;
             Some((route.route.as_str(), readable(latency)))
@@ -180,7 +180,7 @@ impl Profile {
     }
 }
 
-/// In lines that fit below the picture.
+/// Breaks a text into lines that fit below the picture.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -192,19 +192,19 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// Bytes of a line below the picture.
+/// Longest line below the picture, in bytes.
 const LINE: usize = 170;
 
-/// The value of the attribute that begins so.
+/// Returns the number in an attribute; `attribute` is its beginning, as in ` fg:w="`.
 fn number_of(tag: &str, attribute: &str) -> Option<u64> {
     let value = &tag[tag.find(attribute)? + attribute.len()..];
     value[..value.find('"')?].parse().ok()
 }
 
-/// Of so many routes the caption gives the time.
+/// Most routes whose time the caption gives.
 const MAX_TIMES: usize = 3;
 
-/// Own code stands out; what is waited for has another hue; the rest is pale.
+/// Returns the color of a kind: own code stands out, primitives have another hue, and the rest is pale.
 fn colour(kind: FrameKind) -> [u8; 3] {
     match kind {
         FrameKind::Route => [176, 190, 197],

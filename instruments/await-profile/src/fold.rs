@@ -1,4 +1,4 @@
-//! Adding samples up by stack.
+//! Sums of samples by stack.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
 use crate::waits_table::wait_of;
 
-/// How the frame begins below which the things part that a request waits for at once.
+/// Beginning of the frame below which the several waits of one request branch.
 pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
 
 /// A place where requests wait.
@@ -22,55 +22,54 @@ pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Share {
-    /// From the route inwards to what is waited for.
+    /// Frames from the route inwards to the primitive that requests wait for.
     pub frames: Vec<String>,
-    /// What is known of that. None for what is not well known.
+    /// Kind of this wait. None if it is not a well-known one.
     pub wait: Option<Wait>,
-    /// Of all requests in flight, between 0 and 1.
+    /// Share of all requests in flight that wait there, between 0 and 1.
     pub share: f64,
-    /// That of the share. None for a profile of few moments.
+    /// Interval of the share. None if the profile has few moments.
     pub share_interval: Option<Interval>,
-    /// Requests there, averaged over time.
+    /// Number of requests there, averaged over time.
     pub mean_in_flight: f64,
-    /// By Little's law, the milliseconds that a request of this route spends there on
-    /// average. None if none of them finished.
+    /// Milliseconds that a request of this route spends there on average, by Little's law. None if no
+    /// request of the route finished.
     pub ms_per_request: Option<f64>,
-    /// That of these milliseconds. None for a profile of few moments, or of few requests of this
+    /// Interval of these milliseconds. None if the profile has few moments, or few requests of this
     /// route.
     pub ms_per_request_interval: Option<Interval>,
-    /// How many waits follow each other at that line, as where a loop asks for one row after the other.
-    /// None if few were seen to end.
+    /// Number of waits that follow each other at that line, as in a loop that asks for one row after the other.
+    /// None if few waits were seen to end.
     pub in_a_row: Option<f64>,
 }
 
-/// From where requests are woken out of a wait: who let go of what they waited for.
+/// Code that wakes requests out of a wait, because it released what they waited for.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Release {
-    /// Where they waited, from the route inwards.
+    /// Frames of the place where they waited, from the route inwards.
     pub frames: Vec<String>,
-    /// The code that woke them, outermost first: what dropped the guard, sent the message,
+    /// Frames of the code that woke them, outermost first. It dropped the guard, sent the message, or
     /// released the permit.
     pub by: Vec<String>,
-    /// Of the waits there that were seen to end, weighted by how long they lasted; between 0
-    /// and 1.
+    /// Share of the waits there that this code ended, among those whose end was seen, weighted by
+    /// how long they lasted; between 0 and 1.
     pub share: f64,
-    /// Samples that this share is of.
+    /// Number of samples behind this share.
     pub samples: u64,
 }
 
-/// Weight and number of the samples by the code that woke them.
+/// Weight and number of samples, by the code that woke them.
 type Wakes = BTreeMap<Vec<String>, (f64, u64)>;
 
 impl Profile {
-    /// Who let go of what requests waited for, the places where most wait first.
+    /// Returns the code that released what requests waited for, for the places with most waiting first.
     ///
-    /// A request that waits for a lock is woken by the one that held it, from the line where
-    /// that let go. What the holder did before is where the other requests of that function
-    /// are suspended: see [`shares`](Self::shares). Waits that outlast the profile have no
-    /// release, and neither have those for several things at once, of which the one that
-    /// ended is not known.
+    /// A request that waits for a lock is woken by its holder, at the line where the holder releases
+    /// the lock. Before that, the holder is itself suspended somewhere in the function that releases:
+    /// see [`shares`](Self::shares). Waits that outlast the profile have no release. Waits for several
+    /// things at once have none either, since it is not known which of them ended.
     pub fn releases(&self, frames: Frames) -> Vec<Release> {
         let mut waits: BTreeMap<Vec<String>, Wakes> = BTreeMap::new();
         for sample in &self.collected.samples {
@@ -104,12 +103,12 @@ impl Profile {
         releases.collect()
     }
 
-    /// The stacks as text, one line each: frames from the route inwards with `;`
-    /// between them, a space, and the microseconds that requests spent there, all
-    /// requests together. It is what flamegraph tools read.
+    /// Returns the stacks as text, one line each, as flamegraph tools read them. A line has the frames
+    /// from the route inwards with `;` between them, a space, and a number: the microseconds that
+    /// all requests together spent there.
     ///
-    /// A request that waits for several things at once counts to each of them in
-    /// equal parts, beneath a frame that says so.
+    /// A request that waits for several things at once counts to each of them in equal parts,
+    /// beneath a frame that says so.
     pub fn folded(&self, frames: Frames) -> String {
         let mut folded = String::new();
         for (stack, micros) in self.weights(frames).rounded() {
@@ -118,9 +117,9 @@ impl Profile {
         folded
     }
 
-    /// Every place where requests waited, with its share, the largest first.
+    /// Returns every place where requests waited, with its share, the largest first.
     pub fn shares(&self, frames: Frames) -> Vec<Share> {
-        // The requests there by run.
+        // Sum of the requests at each place, by run.
         let mut places: BTreeMap<Vec<Frame>, Vec<f64>> = BTreeMap::new();
         for (sample, stack, part) in self.stacks(frames) {
             let here = f64::from(sample.in_flight) * part;
@@ -160,7 +159,7 @@ impl Profile {
         weights
     }
 
-    /// The stacks of each sample, from the route inwards, and the part of it that each has.
+    /// Returns the stacks of each sample, from the route inwards, and the part of the sample that each has.
     fn stacks(&self, frames: Frames) -> impl Iterator<Item = (&Sample, Vec<Frame>, f64)> {
         self.collected.samples.iter().flat_map(move |sample| {
             let stacks = stacks_of(sample, &self.stacks, frames).into_iter();
@@ -178,7 +177,7 @@ impl Profile {
 pub(crate) struct Weights(BTreeMap<Vec<Frame>, f64>);
 
 impl Weights {
-    /// In whole microseconds, without the stacks that have less than half of one.
+    /// Returns the weights in whole microseconds, without stacks that have less than half of one.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -196,7 +195,7 @@ fn remark(text: &str) -> Frame {
     Frame::text(text, FrameKind::Remark)
 }
 
-/// The stacks that a sample counts to, and the part of it that each has.
+/// Returns the stacks that a sample counts to, and the part of the sample that each has.
 fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Frame>, f64)> {
     let state = match &sample.outcome {
         Outcome::Waiting(waits) => {
@@ -206,7 +205,7 @@ fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Fram
             let Some(join) = join.filter(|_| !child.stacks.is_empty()) else {
                 return side_by_side(own, waits.uncaptured);
             };
-            // Whose handle it is that a request waits for is not known.
+            // It is not known which task's handle the request waits for.
             let which = match (sample.child_is_member, sample.has_several_children) {
                 (true, false) => "(child)",
                 (true, true) => "(one of its children)",
@@ -229,8 +228,8 @@ fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Fram
     vec![(vec![remark(state)], 1.0)]
 }
 
-/// The stacks of one sample. The timer of a deadline is left out, unless nothing else is
-/// waited for.
+/// Returns the stacks of one sample. The timer of a deadline is left out, unless the request waits
+/// for nothing else.
 fn without_timeouts(waits: &Waits, stacks: &[Stack], frames: Frames) -> Vec<Vec<Frame>> {
     let stacks = || waits.stacks.iter().map(|&id| &stacks[id as usize]);
     let only_timeouts = stacks().all(|stack| stack.is_timeout);
@@ -240,8 +239,8 @@ fn without_timeouts(waits: &Waits, stacks: &[Stack], frames: Frames) -> Vec<Vec<
         .collect()
 }
 
-/// The stack in which a request waits for something that it has made: perhaps the child. A member
-/// is polled by the set that it is in; what is spawned may also be in one, by its handle.
+/// Returns the stack in which a request waits for something that it has made: perhaps the child. A member
+/// is polled by its set. A spawned task is awaited by its handle, which may also be in a set.
 fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
     let find = |joins: PathMeaning| {
         let is_join = |leaf: &Frame| joins.fits(&leaf.path);
@@ -258,10 +257,10 @@ fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
         .map(Vec::as_slice)
 }
 
-/// Where the stacks of one sample part, a frame that says so, and equal parts for each.
+/// Inserts a frame where the stacks of one sample branch, and gives each stack an equal part.
 ///
-/// Several that come to the same well-known wait are one: who waits for a connection of a pool also
-/// waits for the pool to be closed.
+/// Stacks that end in the same well-known wait count as one: a request that waits for a connection of a
+/// pool also waits for the pool to be closed.
 fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>, f64)> {
     let is_remark = |stack: &Vec<Frame>| {
         stack
@@ -280,7 +279,7 @@ fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>
     let shared = |other: &Vec<Frame>| {
         let pairs = std::iter::zip(first, other);
         let shared = pairs.take_while(|(a, b)| a.label() == b.label()).count();
-        // Equal stacks part before their last frame.
+        // Equal stacks branch before their last frame.
         shared.min(first.len().min(other.len()).saturating_sub(1))
     };
     let alone = first.len().saturating_sub(1);

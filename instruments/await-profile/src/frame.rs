@@ -12,7 +12,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// A frame that is not a function.
+    /// Returns a frame that is not a function.
     pub(crate) fn text(text: &str, kind: FrameKind) -> Self {
         Frame {
             path: text.to_owned(),
@@ -22,7 +22,7 @@ impl Frame {
         }
     }
 
-    /// The text in a flamegraph: own code with file and line.
+    /// Returns the text in a flamegraph. The reader's own code has file and line.
     pub(crate) fn label(&self) -> String {
         match (self.kind, &self.file, self.line) {
             (FrameKind::Own, Some(file), Some(line)) => {
@@ -34,12 +34,12 @@ impl Frame {
     }
 }
 
-/// The texts of a stack.
+/// Returns the texts of a stack.
 pub(crate) fn labels(stack: &[Frame]) -> Vec<String> {
     stack.iter().map(Frame::label).collect()
 }
 
-/// The part of a path that says which file it is to someone who knows the project.
+/// Returns the part of a path that tells which file it is to someone who knows the project.
 pub(crate) fn short(file: &str) -> String {
     let file = file.replace('\\', "/");
     for folder in ["/src/", "/examples/", "/tests/", "/benches/"] {

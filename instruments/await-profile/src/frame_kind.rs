@@ -1,10 +1,10 @@
-//! What a frame is: whose code, or no code at all.
+//! Kinds of frames: whose code it is, or no code at all.
 
 use ecosystem::{PathMeaning, place_of};
 
 use crate::names::{crate_of, is_rust, package_of};
 
-/// What a frame of a stack is, and so its colour.
+/// Kind of a frame, which sets its color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FrameKind {
     /// Not a function: the route that the request belongs to.
@@ -15,18 +15,18 @@ pub(crate) enum FrameKind {
     Library,
     /// Something to wait for: a lock, a timer, a channel, a socket.
     Primitive,
-    /// What calls the reader's code on behalf of the executor: not shown.
+    /// Code that calls the reader's code on behalf of the executor: not shown.
     Framework,
     /// Not a function: a remark on the request, such as `(running)`.
     Remark,
 }
 
 impl FrameKind {
-    /// Of a function, by its path and the file it was compiled from.
+    /// Returns the kind of a function, by its path and the file it was compiled from.
     pub(crate) fn of_path(path: &str, file: Option<&str>, own_crates: Option<&[String]>) -> Self {
         let mut krate = crate_of(path);
-        // `F::call`: a type parameter of some crate's generic function. No crate is
-        // called so, and the file tells which it is.
+        // In `F::call` the first part is a type parameter of a generic function. No crate has such a
+        // name, so the crate comes from the file.
         if krate.starts_with(char::is_uppercase) {
             krate = file.and_then(package_of).unwrap_or(krate);
         }
@@ -54,7 +54,7 @@ impl FrameKind {
     }
 }
 
-/// Compiled from cargo's registry, a git dependency, the toolchain, or another language.
+/// Returns whether a file is of cargo's registry, a git dependency, the toolchain, or another language.
 pub fn is_foreign(file: &str) -> bool {
     let file = file.replace('\\', "/");
     [

@@ -1,8 +1,9 @@
 //! Waits for the same thing that follow each other at one line: a query for each row, a call for each item.
 //!
-//! When a wait ends that a sample fell on, the next polls show what the request waits for then, as many as a round of
-//! a loop may have. Of `n` waits at a line, all but the last are followed by another one there, so a share `p` that is
-//! followed by another one says that there are `1 / (1 - p)` of them: the mean of the geometric distribution.
+//! A sample falls on a wait, and the wait ends. The next polls then show what the request waits for, for as many
+//! polls as a round of a loop may have. Of `n` waits at a line, all but the last are followed by another one there.
+//! So if a share `p` is followed by another one, there are `1 / (1 - p)` of them: the mean of the geometric
+//! distribution.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,17 +14,17 @@ use crate::profile::Profile;
 use crate::session::LOOKED_AHEAD;
 use crate::stack::Frames;
 
-/// Fewer ends of waits say nothing.
+/// Fewest ends of waits at a place for which a number is given.
 const FEWEST: f64 = 20.0;
 
-/// How many waits follow each other, by place.
+/// Numbers of waits that follow each other, by place.
 pub(crate) struct InARow(HashMap<Vec<String>, f64>);
 
 impl InARow {
     pub(crate) fn of(profile: &Profile) -> Self {
         let collected = &profile.collected;
-        // With what is waited for: a call that looks up a name, connects and awaits the answer has three waits at its
-        // line, and is one.
+        // A place includes the primitive that is waited for. A call that looks up a name, connects and awaits the
+        // answer has three waits at its line, and is one call.
         let place = |route: &str, stack: StackId| {
             let frames = profile.stacks[stack as usize].frames(Frames::Own);
             [vec![route.to_owned()], labels(frames)].concat()
@@ -54,18 +55,18 @@ impl InARow {
             *again += f64::from(u8::from(is_again));
         }
         let known = ends.into_iter().filter(|(_, [all, _])| *all >= FEWEST);
-        // If none was seen to be the last, one more would have been.
+        // Counts one more wait, as the last of its row, so that the quotient is finite.
         let times = |[all, again]: [f64; 2]| (all + 1.0) / (all + 1.0 - again);
         Self(known.map(|(place, ends)| (place, times(ends))).collect())
     }
 
-    /// How many follow each other in these frames, of which the first is the route.
+    /// Returns the number of waits that follow each other in these frames, of which the first is the route.
     pub(crate) fn at(&self, stack: &[Frame]) -> Option<f64> {
         self.0.get(&labels(stack)).copied()
     }
 }
 
-/// The frames down to the reader's innermost one.
+/// Returns the frames from the outermost one to the reader's innermost one.
 pub(crate) fn own_line(frames: &[Frame]) -> Vec<String> {
     let last = frames
         .iter()

@@ -1,12 +1,13 @@
-//! How far figures would move if the same profile were taken again.
+//! Intervals: how far figures would move if the same profile were taken again.
 //!
-//! Moments that lie close together see the same requests in the same waits, so they tell less than as
-//! many that lie far apart. Drawing single moments at random, as the ordinary bootstrap does, takes
-//! them for independent and makes the interval too narrow. Here whole blocks of consecutive moments
-//! are drawn: the moving block bootstrap ([Künsch 1989]), with the profile closed to a circle so that
-//! no moment is drawn less often than others ([Politis and Romano 1994]).
+//! Moments that lie close together see the same requests in the same waits. So they say less than as
+//! many moments that lie far apart. The ordinary bootstrap draws single moments at random, as if
+//! they were independent, which makes the interval too narrow.
 //!
-//! A block is a sixteenth of the profile. It keeps whatever hangs together for less time than that.
+//! So this module draws whole blocks of consecutive moments: the moving block bootstrap
+//! ([Künsch 1989]). The profile is closed to a circle, so that no moment is drawn less often than
+//! others ([Politis and Romano 1994]). A block is a sixteenth of the profile. It preserves every
+//! dependence that lasts for less time than that.
 //!
 //! [Künsch 1989]: https://doi.org/10.1214/aos/1176347265
 //! [Politis and Romano 1994]: https://doi.org/10.1080/01621459.1994.10476870
@@ -15,51 +16,52 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many blocks are drawn for one resample, or a few more where runs do not divide evenly.
+/// Number of blocks in one resample, or a few more if runs do not divide evenly.
 const BLOCKS: usize = 16;
-/// Of fewer moments there is no interval: a block would be one moment.
+/// Fewest runs for an interval. With fewer, a block would be one moment.
 const FEWEST_RUNS: usize = 2 * BLOCKS;
-/// Twice as many runs as are kept at least: then two become one.
+/// Number of runs at which each two become one, so that half as many are left.
 const MOST_RUNS: usize = 8 * BLOCKS;
 const RESAMPLES: usize = 1000;
-/// The same profile has the same intervals, whenever they are asked for.
+/// Seed of the resamples, so that the same profile always has the same intervals.
 const SEED: u64 = 1989;
-/// Sixteen blocks vary about their own mean by √(15/16) of what they do about the true one. And
-/// the spread of so few is itself uncertain, by which Student's t is wider than the normal
-/// distribution: 2.07 for 1.96, since blocks that overlap have half as many again as the fifteen
-/// degrees of freedom of those that do not.
+/// Factor by which the interval of the resamples is widened, for two reasons. The spread of sixteen
+/// blocks about their own mean is √(15/16) of their spread about the true mean. That spread is also
+/// uncertain, so Student's t applies instead of the normal distribution: 2.07 instead of 1.96.
+/// It has 22 degrees of freedom, since overlapping blocks have half as many again as the fifteen of
+/// separate ones.
 const WIDENING: f64 = 1.09;
 
-/// The 95 % interval of a figure: of a hundred profiles of the same service under the same load,
-/// about 95 have the long-run mean in theirs.
+/// 95 % interval of a figure. Of a hundred profiles of the same service under the same load, about
+/// 95 have an interval that contains the long-run mean.
 ///
-/// It covers what chance does to a profile: which requests were chosen, at which moments, and what
-/// the service happened to be doing. It does not cover what hangs together for longer than a
-/// sixteenth of the profile, and a place where *all* samples fell has an interval without width.
+/// It covers the effects of chance on a profile: which requests were chosen, at which moments, and
+/// what the service was doing at the time. It does not cover dependences that last longer than a
+/// sixteenth of the profile. A place where *all* samples fell has an interval of width zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Interval {
-    /// Its lower end, in the unit of the figure.
+    /// Lower end, in the unit of the figure.
     pub low: f64,
-    /// Its upper end, in the unit of the figure.
+    /// Upper end, in the unit of the figure.
     pub high: f64,
 }
 
-/// The moments of a profile in runs of equal length, the last one longer by what is left.
+/// Moments of a profile in runs of equal length. The last run may be longer.
 pub(crate) struct Runs {
-    /// Moments in a run.
+    /// Number of moments in a run.
     length: u64,
     ends: Vec<RunEnd>,
 }
 
-/// What there was from the begin of sampling to the end of a run.
+/// Totals from the start of sampling to the end of a run.
 pub(crate) struct RunEnd {
     pub(crate) moments: u64,
     pub(crate) time: Duration,
-    /// Requests finished.
+    /// Number of requests finished.
     pub(crate) requests: u64,
-    /// Requests and bodies finished, by route.
+    /// Number of requests and bodies finished, by route.
     pub(crate) finished: HashMap<Arc<str>, u64>,
 }
 
@@ -73,7 +75,7 @@ impl Default for Runs {
 }
 
 impl Runs {
-    /// Whether a run ends after so many moments.
+    /// Returns whether a run ends after this number of moments.
     pub(crate) fn end_at(&self, moments: u64) -> bool {
         moments % self.length == 0
     }
@@ -90,13 +92,13 @@ impl Runs {
         }
     }
 
-    /// Moments since the last run belong to it.
+    /// Closes the last run at `end`: the moments since then belong to it.
     pub(crate) fn close(&mut self, end: RunEnd) {
         self.ends.pop();
         self.ends.push(end);
     }
 
-    /// Adds what a moment has to the sum of its run.
+    /// Adds the value of a moment to the sum of its run.
     pub(crate) fn add(&self, sums: &mut Vec<f64>, moment: u64, value: f64) {
         sums.resize(self.ends.len().max(1), 0.0);
         let run = usize::try_from(moment / self.length).unwrap_or(usize::MAX);
@@ -108,12 +110,12 @@ impl Runs {
         self.differences(|end| end.moments as f64)
     }
 
-    /// In seconds.
+    /// Returns the duration of each run, in seconds.
     pub(crate) fn times(&self) -> Vec<f64> {
         self.differences(|end| end.time.as_secs_f64())
     }
 
-    /// Requests finished, of this route or of all.
+    /// Returns the number of finished requests in each run, of this route or of all.
     pub(crate) fn finished(&self, route: Option<&str>) -> Vec<f64> {
         self.differences(|end| match route {
             Some(route) => end.finished.get(route).copied().unwrap_or(0) as f64,
@@ -128,9 +130,9 @@ impl Runs {
     }
 }
 
-/// The interval of a figure that is computed from sums over all runs; `series` has the summands of
-/// each sum, run by run. None if there are too few, or if chance can leave the figure undefined, as
-/// where next to no request finished.
+/// Returns the interval of a figure that is computed from sums over all runs. `series` has the
+/// summands of each sum, run by run. Returns None if there are too few runs, or if chance can make the
+/// figure undefined because next to no request finished.
 pub(crate) fn interval<const SUMS: usize>(
     series: [&[f64]; SUMS],
     figure: impl Fn([f64; SUMS]) -> f64,
@@ -139,7 +141,7 @@ pub(crate) fn interval<const SUMS: usize>(
     if runs < FEWEST_RUNS {
         return None;
     }
-    // What all runs before this one sum to, twice around the circle.
+    // Prefix sums over the runs, twice around the circle.
     let mut before = vec![[0.0; SUMS]];
     for run in (0..runs).chain(0..runs) {
         let last = before[before.len() - 1];
@@ -171,7 +173,7 @@ pub(crate) fn interval<const SUMS: usize>(
     })
 }
 
-/// As [`interval`], of one sum's share in another.
+/// Returns the [`interval`] of one sum's share in another.
 pub(crate) fn share_interval(part: &[f64], all: &[f64]) -> Option<Interval> {
     let interval = interval([part, all], |[part, all]| part / all)?;
     Some(Interval {

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// With its length, a name of so many bytes takes as much memory as a `String` itself.
+/// Longest name in bytes that is kept in place. With its length, it takes as much memory as a `String` itself.
 const SHORT: usize = 22;
 
-/// Longer names are cut: whoever sends requests may choose a path of any length.
+/// Longest name in bytes; longer ones are cut, since clients may choose a path of any length.
 const MAX_BYTES: usize = 128;
 
-/// The name of a route: the outermost frame of its requests' stacks.
+/// Name of a route: the outermost frame of its requests' stacks.
 ///
-/// Any string makes one, of which 128 bytes are kept. A short one is kept in place: every
-/// request makes a label, and to allocate would cost more than all the rest of it.
+/// Any string makes one, and 128 bytes of it are kept. A short one is kept in place. Every request
+/// makes a label, and an allocation would cost more than all the rest of that.
 #[derive(Clone)]
 pub struct Label(Text);
 
@@ -23,12 +23,12 @@ enum Text {
 }
 
 impl Label {
-    /// A copy of `name`, in place if it is short.
+    /// Copies `name`, in place if it is short.
     pub fn new(name: &str) -> Self {
         Label::concat(&[name])
     }
 
-    /// The parts, one after the other.
+    /// Joins the parts into one label.
     pub(crate) fn concat(parts: &[&str]) -> Self {
         let mut bytes = [0; SHORT];
         let mut length = 0;
@@ -40,27 +40,27 @@ impl Label {
             place.copy_from_slice(part.as_bytes());
             length = end;
         }
-        // At most `SHORT`.
+        // The length is at most `SHORT`, so it fits.
         Label(Text::Short(u8::try_from(length).unwrap_or(0), bytes))
     }
 
     fn long(parts: &[&str]) -> Self {
-        // Each is cut before it is copied: it may be of any length.
+        // Cut each part before copying it: it may be of any length.
         let parts: Vec<&str> = parts.iter().map(|part| cut(part)).collect();
         Label(Text::Long(cut(&parts.concat()).into()))
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(text) => text,
-            // UTF-8, since whole strings were put there.
+            // It is UTF-8, since only whole strings were put there.
             Text::Short(..) => std::str::from_utf8(self.as_bytes()).unwrap_or_default(),
             Text::Long(text) => text,
         }
     }
 
-    /// The name, not checked to be UTF-8.
+    /// Returns the bytes of the name, without a check that they are UTF-8.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Text::Static(text) => text.as_bytes(),
@@ -82,7 +82,7 @@ impl From<String> for Label {
     }
 }
 
-/// The text up to [`MAX_BYTES`].
+/// Cuts the text to at most [`MAX_BYTES`].
 fn cut(text: &str) -> &str {
     let mut end = text.len().min(MAX_BYTES);
     while !text.is_char_boundary(end) {

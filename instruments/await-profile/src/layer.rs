@@ -16,12 +16,12 @@ use crate::registry::Ending;
 
 /// Names the route of a request: the outermost frame of its stacks.
 ///
-/// Every function from `&http::Request<B>` to a [`Label`], or to a string that makes
-/// one, is such a name. It is called once for each request while the profiler is on or
-/// armed. Names should be few and are cut at 128 bytes: of more than some hundreds, the least
-/// used count as one route, `(other routes)`.
+/// Every function from `&http::Request<B>` to a [`Label`], or to a string that makes one,
+/// implements this trait. It is called once for each request while the profiler is armed or
+/// takes a profile. Keep names few: beyond some hundreds, the least used ones count as one route,
+/// `(other routes)`. Names are cut at 128 bytes.
 pub trait RouteName<B> {
-    /// The name of this request's route.
+    /// Returns the name of this request's route.
     fn route_name(&self, request: &Request<B>) -> Label;
 }
 
@@ -35,8 +35,8 @@ where
     }
 }
 
-/// Method and path, as in `GET /read`. The query is left out. Where paths have identifiers in
-/// them, `MatchedRoute` or a name of your own tells routes apart.
+/// Names routes by method and path, as in `GET /read`, without the query. If your paths contain
+/// identifiers, use `MatchedRoute` or a name of your own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MethodAndPath;
 
@@ -47,8 +47,8 @@ impl<B> RouteName<B> for MethodAndPath {
     }
 }
 
-/// Method and route as axum matched them, as in `GET /users/{id}`; `GET (no route)` if none
-/// matched. For a layer that is added to an axum `Router` after its routes.
+/// Names routes by method and matched axum route, as in `GET /users/{id}`, or `GET (no route)` if
+/// none matched. Add the layer to the axum `Router` after its routes.
 #[cfg(feature = "axum")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MatchedRoute;
@@ -62,8 +62,8 @@ impl<B> RouteName<B> for MatchedRoute {
     }
 }
 
-/// Service and method of a gRPC request, as in `shop.Cart/Add`. For tonic, and every other
-/// service that speaks gRPC. What does not look like a method is `(no gRPC method)`.
+/// Names routes by service and method of a gRPC request, as in `shop.Cart/Add`. It works for tonic
+/// and every other gRPC service. A path that is no gRPC method is named `(no gRPC method)`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GrpcMethod;
 
@@ -85,12 +85,12 @@ impl<B> RouteName<B> for GrpcMethod {
 }
 
 impl AwaitProfiler {
-    /// A layer that wraps the future of every request of an HTTP service.
+    /// Returns a layer that wraps the future of every request of an HTTP service.
     ///
-    /// That future ends when it has the head of the response. A body that is streamed may wait for
-    /// long after that, so it is in flight as itself, as `body of GET /events`, and a profile tells
-    /// apart whether it waits for what it sends, or for the client to take it. With the feature `axum`
-    /// streamed bodies of axum are; for others see [`with_bodies`](AwaitLayer::with_bodies).
+    /// The future ends when it has the head of the response, but a streamed body may wait for long
+    /// after that. So a streamed body is in flight as a route of its own, `body of GET /events`. A profile
+    /// shows whether it waits for what it sends, or for the client to take it. With the feature `axum`,
+    /// streamed bodies of axum are tracked; for others see [`with_bodies`](AwaitLayer::with_bodies).
     ///
     /// ```
     /// # async fn example() {
@@ -102,8 +102,8 @@ impl AwaitProfiler {
         self.layer_named(MethodAndPath)
     }
 
-    /// As [`layer`](Self::layer), with names for routes: `MatchedRoute`, [`GrpcMethod`], or
-    /// any function of the request.
+    /// Returns a layer as [`layer`](Self::layer) does, with names for routes: `MatchedRoute`,
+    /// [`GrpcMethod`], or any function of the request.
     ///
     /// ```
     /// # #[cfg(feature = "axum")]
@@ -121,7 +121,7 @@ impl AwaitProfiler {
     }
 }
 
-/// Made by [`AwaitProfiler::layer`].
+/// A tower layer, made by [`AwaitProfiler::layer`], that wraps the future of every request.
 #[derive(Clone, Debug)]
 pub struct AwaitLayer<R = MethodAndPath, M = AxumStreams> {
     profiler: AwaitProfiler,
@@ -130,14 +130,14 @@ pub struct AwaitLayer<R = MethodAndPath, M = AxumStreams> {
 }
 
 impl<R, M> AwaitLayer<R, M> {
-    /// Puts all bodies into [`TrackedBody`](crate::TrackedBody), in any framework. Most frameworks
-    /// put that into a box, which costs a response about a tenth of a microsecond.
+    /// Wraps all bodies in [`TrackedBody`](crate::TrackedBody), in any framework. Most frameworks
+    /// box such a body, which costs about a tenth of a microsecond a response.
     #[must_use]
     pub fn with_bodies(self) -> AwaitLayer<R, AllBodies> {
         self.with()
     }
 
-    /// Leaves all bodies alone.
+    /// Leaves all bodies unwrapped.
     #[must_use]
     pub fn without_bodies(self) -> AwaitLayer<R, NoBodies> {
         self.with()
@@ -168,20 +168,20 @@ impl<S, R: Clone, M> Layer<S> for AwaitLayer<R, M> {
 
 /// A service whose requests a profiler can see. Made by [`AwaitLayer`].
 ///
-/// A service that is not ready (a concurrency limit, a buffer, a rate limit) has its callers
-/// wait in `poll_ready`, before there is a request. Such a wait is in flight as a route of
-/// its own, `(queueing: the service is not ready)`. A caller that gives up waiting without
-/// dropping its service stays there until it calls the service or drops it.
+/// If a service is not ready (a concurrency limit, a buffer, a rate limit), its callers wait in
+/// `poll_ready`, before there is a request. Such a wait is in flight as a route of its own,
+/// `(queueing: the service is not ready)`. A caller that gives up waiting but keeps its service
+/// stays in flight until it calls the service or drops it.
 pub struct AwaitService<S, R = MethodAndPath, M = AxumStreams> {
     service: S,
     profiler: AwaitProfiler,
     route: R,
     bodies: PhantomData<M>,
-    /// While this service is not ready.
+    /// Wait of the caller while this service is not ready.
     queueing: Option<Box<Probe>>,
 }
 
-/// Where callers wait for a service that is not ready.
+/// Route of callers that wait for a service that is not ready.
 const QUEUEING: &str = "(queueing: the service is not ready)";
 
 impl<S: Clone, R: Clone, M> Clone for AwaitService<S, R, M> {
@@ -219,7 +219,7 @@ where
         let shared = &self.profiler.shared;
         if self.queueing.is_none() {
             let ready = self.service.poll_ready(cx);
-            // Most services are ready at once, and pay nothing.
+            // Most services are ready at once, and then the profiler costs nothing.
             if ready.is_ready() || shared.state().is_off() {
                 return ready;
             }
@@ -238,7 +238,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         self.queueing = None;
-        // While the profiler is off no name is made.
+        // While the profiler is off, requests get no name of their own.
         let route = if self.profiler.shared.state().is_off() {
             "(began before the profile)".into()
         } else {

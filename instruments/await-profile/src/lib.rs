@@ -1,9 +1,9 @@
-//! A flamegraph of what the requests of an async service are waiting for.
+//! Flamegraphs of what the requests of an async service wait for.
 //!
-//! A CPU profile of a service that waits for a lock shows an idle machine. This
-//! crate draws the other picture: of all requests in flight, sampled over time, the
-//! chain of awaits that each is suspended in, down to the lock, timer, channel or
-//! socket. Stable Rust, no compiler flags, any executor.
+//! A CPU profile of a service that waits for a lock shows an idle machine. This crate draws the
+//! other picture. It samples all requests in flight over time. For each it shows the chain of awaits
+//! in which the request is suspended, down to the lock, timer, channel or socket. It needs stable
+//! Rust and no compiler flags, and works with any executor.
 //!
 //! # An axum service
 //!
@@ -25,7 +25,7 @@
 //!
 //! # A warp service
 //!
-//! Warp's filters become a tower service, which the layer goes around:
+//! Warp's filters become a tower service, which the layer wraps:
 //!
 //! ```
 //! use tower::ServiceBuilder;
@@ -52,24 +52,25 @@
 //!
 //! # Reading a profile
 //!
-//! A frame's width is its share of the requests in flight, averaged over time. By
-//! Little's law that share, times the mean time of a request, is the time that a
-//! mean request spends there. Frames in brackets are not functions: they say that a
-//! request was ready or running, or why it was not seen where it waited.
-//! [`Profile::summary`] has the same as numbers, and [`Profile::releases`] tells who let
-//! go of what others waited for.
+//! A frame's width is its share of the requests in flight, averaged over time. By Little's law
+//! that share, times the mean time of a request, is the time that a mean request spends there.
+//! Frames in brackets are not functions. They say that a request was ready or running, or why it
+//! was not seen where it waited. [`Profile::summary`] has the same as numbers, and
+//! [`Profile::releases`] shows which code released what others waited for.
 //!
-//! Names and lines come from debug information. Release builds have none by
-//! default; `debug = "limited"` and `strip = "none"` in their profile keep all that is needed, while
+//! Names and lines come from debug information, which release builds do not have by default.
+//! `debug = "limited"` and `strip = "none"` in their profile keep all that is needed.
 //! `"line-tables-only"` loses the names of inlined functions.
 //!
 //! # What it cannot see
 //!
-//! The inside of spawned tasks and of members of a `FuturesUnordered` or `JoinSet`,
-//! unless they are wrapped by [`inherit`]; blocking calls, and code that does not
-//! yield; the inside of wrappers that poll with a waker of their own; and which of several
-//! joined or selected futures matters.
-//! The README says more of each.
+//! - The inside of spawned tasks, and of members of a `FuturesUnordered` or `JoinSet`, unless they
+//!   are wrapped by [`inherit`].
+//! - Blocking calls, and code that does not yield.
+//! - The inside of wrappers that poll with a waker of their own.
+//! - Which of several joined or selected futures matters.
+//!
+//! The README says more about each.
 //!
 //! # Features
 //!

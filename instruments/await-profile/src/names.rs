@@ -1,25 +1,24 @@
-//! Making function names fit to be read.
+//! Makes function names readable.
 //!
 //! The compiler calls the body of `async fn read` in `service::routes`
-//! `service::routes::read::{{closure}}` (or `{closure#0}`), and a method of a
-//! generic type by its type with all arguments. Readers know them as
-//! `service::routes::read` and `Type::method`.
+//! `service::routes::read::{{closure}}` (or `{closure#0}`). It calls a method of a generic type by
+//! its type with all arguments. Readers know them as `service::routes::read` and `Type::method`.
 
 use std::path::Path;
 
 use crate::symbols::Symbol;
 
-/// The path a reader would write: no generic arguments, no closures, no
+/// Returns the path that a reader would write: no generic arguments, no closures, no
 /// `<Type as Trait>`.
 pub(crate) fn clean(name: &str) -> String {
     let path = without_generics(name);
     let mut parts: Vec<&str> = path
         .split("::")
-        // Of a reference to a type, the type.
+        // A reference to a type shows as the type.
         .map(|part| part.trim_start_matches('&'))
         .filter(|part| !part.is_empty() && !is_noise(part))
         .collect();
-    // A closure's closure, or an async block in it, is at the same place.
+    // A closure's closure, or an async block in it, has the same name as the closure.
     parts.dedup();
     if parts.is_empty() {
         name.to_owned()
@@ -28,8 +27,8 @@ pub(crate) fn clean(name: &str) -> String {
     }
 }
 
-/// The path of a symbol. Where debug information is limited to line tables,
-/// inlined functions have lost theirs, and it is pieced together from the file.
+/// Returns the path of a symbol. If debug information is limited to line tables, inlined
+/// functions have no path, so it is pieced together from the file.
 pub(crate) fn path_of(symbol: &Symbol) -> String {
     match &symbol.file {
         Some(file) if is_rust(file) && !head(&symbol.name).contains("::") => {
@@ -39,14 +38,14 @@ pub(crate) fn path_of(symbol: &Symbol) -> String {
     }
 }
 
-/// Whether the file is of this language.
+/// Returns whether the file is Rust source.
 pub(crate) fn is_rust(file: &str) -> bool {
     Path::new(file)
         .extension()
         .is_some_and(|extension| extension == "rs")
 }
 
-/// A name up to its generic arguments.
+/// Returns a name up to its generic arguments.
 fn head(name: &str) -> &str {
     let end = name
         .char_indices()
@@ -54,7 +53,7 @@ fn head(name: &str) -> &str {
     end.map_or(name, |(at, _)| &name[..at])
 }
 
-/// The folder of the package that a file is in, without its version: `tokio` of
+/// Returns the folder of the package that a file is in, without its version: `tokio` for
 /// `…/tokio-1.47.1/src/sync/mutex.rs`.
 pub(crate) fn package_of(file: &str) -> Option<&str> {
     let (folder, _) = file
@@ -75,7 +74,7 @@ fn path_in(file: &str, name: &str) -> String {
     let (folder, modules) = file
         .rsplit_once("/src/")
         .unwrap_or(("", file.strip_prefix("src/").unwrap_or(&file)));
-    // What a package's folder is called outside of the registry says nothing.
+    // Outside of the registry, a package's folder may have any name.
     let is_named = folder.contains("/registry/src/") || folder.contains("/library/");
     let krate = package_of(&file)
         .filter(|_| is_named)
@@ -98,21 +97,21 @@ fn path_in(file: &str, name: &str) -> String {
         .join("::")
 }
 
-/// The crate that the cleaned path belongs to.
+/// Returns the crate that the cleaned path belongs to.
 pub(crate) fn crate_of(path: &str) -> &str {
     path.split("::").next().unwrap_or(path)
 }
 
-/// `{{closure}}`, `{closure#0}`, `{impl#3}`, `{shim:vtable#0}` and so on.
+/// Returns whether a part is `{{closure}}`, `{closure#0}`, `{impl#3}`, `{shim:vtable#0}` and so on.
 fn is_noise(part: &str) -> bool {
     part.starts_with('{')
 }
 
-/// Types within types beyond so many are left out: no reader gets there, and each costs stack.
+/// Most levels of types within types. Deeper ones are left out: they tell a reader nothing, and each costs stack.
 const NESTED: usize = 64;
 
-/// Replaces `<Type as Trait>` and `<impl Trait for Type>` by the type, and leaves
-/// every other list of arguments out.
+/// Replaces `<Type as Trait>` and `<impl Trait for Type>` by the type, and leaves out every other
+/// list of arguments.
 fn without_generics(name: &str) -> String {
     without_nested(name, NESTED)
 }
@@ -126,8 +125,8 @@ fn without_nested(name: &str, levels: usize) -> String {
         let Some(close) = matching(from) else {
             return out + &from.replace('<', "");
         };
-        // A path that begins here, or again after a `::{impl`, names a type. After
-        // an identifier, or its `::`, it is a list of arguments.
+        // A `<` at the beginning of a path, or after a `::{impl`, begins a type. After an
+        // identifier, or its `::`, it begins a list of arguments.
         let begins_path = before.trim_end_matches(['&', '(', '*']).is_empty()
             && out.trim_end_matches(['&', '(', '*']).is_empty();
         let inside = &from[1..close];
@@ -141,7 +140,7 @@ fn without_nested(name: &str, levels: usize) -> String {
             .strip_prefix("impl ")
             .and_then(|inside| inside.split_once(" for "))
         {
-            // `module::<impl Trait for Type>::method`: the type says more.
+            // In `module::<impl Trait for Type>::method` the type says more than the module.
             out.clear();
             out.push_str(&inner(self_type(target.1)));
         }
@@ -151,7 +150,7 @@ fn without_nested(name: &str, levels: usize) -> String {
     out
 }
 
-/// Of `Type as Trait`, the type; of references and boxes to a type, the type.
+/// Returns the type in `Type as Trait`, and the type itself for references and trait objects.
 fn self_type(inside: &str) -> &str {
     let mut depth = 0usize;
     let mut end = inside.len();
@@ -173,7 +172,7 @@ fn self_type(inside: &str) -> &str {
         .trim_start_matches("dyn ")
 }
 
-/// Position of the bracket that closes the one `text` begins with.
+/// Returns the position of the bracket that closes the one that `text` begins with.
 fn matching(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let bytes = text.as_bytes();
@@ -194,7 +193,7 @@ fn matching(text: &str) -> Option<usize> {
     None
 }
 
-/// A primitive's own name: `Sleep`, not the `poll` that implements it.
+/// Returns a primitive's own name: `Sleep`, not the `poll` that implements it.
 pub(crate) fn primitive_name(path: &str) -> &str {
     let path = path.strip_suffix("_priv").unwrap_or(path);
     match path.strip_suffix("::poll") {

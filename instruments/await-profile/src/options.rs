@@ -1,33 +1,32 @@
-//! How a profile is to be taken.
+//! Options for taking a profile.
 
 use std::time::Duration;
 
-/// How to take a profile.
+/// Options for taking a profile.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProfileOptions {
-    /// How long to sample. Ten seconds unless set. A sample takes some hundred bytes until
-    /// the profile is dropped, and one of 500,000 samples ends: see the README, "What it costs".
+    /// Duration of sampling, by default ten seconds. A sample takes some hundred bytes until the
+    /// profile is dropped. A profile ends at 500,000 samples: see the README, "What it costs".
     pub duration: Duration,
-    /// The budget: samples per second, on average.
-    /// [`DEFAULT_RATE`](Self::DEFAULT_RATE) unless set.
+    /// Budget: samples per second, on average. By default [`DEFAULT_RATE`](Self::DEFAULT_RATE).
     pub captures_per_second: u32,
-    /// The crates to take for the reader's own. Unless set, own code is what was
-    /// compiled from outside cargo's registry and the toolchain.
+    /// Crates to treat as the reader's own. By default, own code is everything that was compiled
+    /// from outside cargo's registry, git dependencies and the toolchain.
     pub own_crates: Option<Vec<String>>,
-    /// Paths of types or modules that hold a timer only to give up what they wait for, as
-    /// `Frames::All` shows them. Those of tokio, tower, reqwest and tonic are known.
+    /// Paths, as `Frames::All` shows them, of types or modules that hold a timer only to give up their
+    /// wait. Those of tokio, tower, reqwest and tonic are known.
     pub deadlines: Vec<String>,
 }
 
 impl ProfileOptions {
-    /// Two thousand samples in ten seconds. If they are independent, the 95 % interval of a
-    /// share is at most 2.2 percentage points to either side. Where many requests wait for
-    /// one event, or for longer than the profile, they are not, and it is wider: each share has its own
-    /// ([`Interval`](crate::Interval)).
+    /// Two thousand samples in ten seconds. If samples are independent, the 95 % interval of a share
+    /// is at most 2.2 percentage points to either side. They are not independent if many requests wait
+    /// for one event, or for longer than the profile. The interval is then wider: each share has its
+    /// own ([`Interval`](crate::Interval)).
     pub const DEFAULT_RATE: u32 = 200;
 
-    /// The default options with this duration.
+    /// Returns the default options with this duration.
     pub fn lasting(duration: Duration) -> Self {
         ProfileOptions {
             duration,
@@ -50,9 +49,9 @@ impl ProfileOptions {
         self
     }
 
-    /// Names types or modules that hold a timer only to give up what they wait for
-    /// (`my_service::Deadline`). Their timer is left out, like that of `tokio::time::timeout`,
-    /// unless nothing else is waited for.
+    /// Names types or modules that hold a timer only to give up their wait (`my_service::Deadline`).
+    /// A profile leaves out their timer, like that of `tokio::time::timeout`, unless the request waits
+    /// for nothing else.
     #[must_use]
     pub fn deadlines(mut self, paths: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.deadlines = paths.into_iter().map(Into::into).collect();

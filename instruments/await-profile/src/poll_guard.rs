@@ -1,4 +1,4 @@
-//! One poll of a wrapped future, whose end restores what its begin changed.
+//! Guard of one poll of a wrapped future: its end restores what its begin changed.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::slot::Slot;
 use crate::sync::thread_local;
 
 thread_local! {
-    /// The request that this thread is polling.
+    /// Request that this thread is polling.
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// The request that a child belongs to which is made during its poll.
+/// Request that is being polled. A child that is made during the poll belongs to it.
 #[derive(Clone)]
 pub(crate) struct Current {
     pub(crate) shared: Arc<Shared>,
@@ -23,12 +23,12 @@ pub(crate) struct Current {
     whose: Whose,
 }
 
-/// What a wrapped future refers to. During a poll it is lent to the thread, which costs less than
-/// to count further references.
+/// References of a wrapped future. During a poll they are lent to the thread, which costs less than
+/// counting further references.
 pub(crate) struct Home {
-    /// The profiler. None for what belongs to none.
+    /// Profiler of the future. None if it belongs to none.
     pub(crate) shared: Option<Arc<Shared>>,
-    /// Its entry in the registry, once it has one.
+    /// Entry of the future in the registry, once it has one.
     pub(crate) slot: Option<Arc<Slot>>,
 }
 
@@ -37,7 +37,7 @@ impl Current {
         CURRENT.with(|current| current.borrow().clone())
     }
 
-    /// Whether this thread is in a poll that this profiler tracks.
+    /// Returns whether this thread is in a poll that this profiler tracks.
     pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
         CURRENT.with(|current| {
             let current = current.borrow();
@@ -49,24 +49,24 @@ impl Current {
 
 /// One poll. A panic drops the guard, which then ends the poll of the slot.
 pub(crate) struct PollGuard<'a> {
-    /// During the poll what is there is in `CURRENT`, but for the slot of a child.
+    /// References of the future. During the poll they are in `CURRENT`, except for the slot of a child.
     home: &'a mut Home,
     whose: Whose,
     marks: Vec<Mark>,
-    /// What is to become of samples whose wait goes on.
+    /// Watch over samples whose wait goes on.
     watch: Option<Box<Watch>>,
-    /// When the poll began, if a sample waits for it.
+    /// Start of the poll, if a sample waits for it.
     began: Option<Instant>,
     outer: Option<Current>,
     ended: bool,
-    /// Something else than the sampler woke the request.
+    /// True if something other than the sampler woke the request.
     pub(crate) woken: bool,
 }
 
 impl<'a> PollGuard<'a> {
-    /// Begins a poll of the future whose slot is in `home`. `generation` is the number of
-    /// the current profile if the poll is given a tracking waker, otherwise 0. None if
-    /// there is no slot, or no profiler.
+    /// Begins a poll of the future whose slot is in `home`. `generation` is the number of the
+    /// current profile if the poll gets a tracking waker, otherwise 0. Returns None if there is no
+    /// slot or no profiler.
     pub(crate) fn begin(
         home: &'a mut Home,
         parent: Option<Arc<Slot>>,
@@ -114,8 +114,8 @@ impl<'a> PollGuard<'a> {
         })
     }
 
-    /// Whether what this poll registers is to be captured: because a sample waits for it, or to see what it
-    /// leaves as it was.
+    /// Returns whether to capture what this poll registers: a sample waits for it, or a watch needs to see
+    /// which waits it leaves.
     pub(crate) fn is_captured(&self) -> bool {
         if self.woken {
             self.watch.is_some()
@@ -140,7 +140,7 @@ impl<'a> PollGuard<'a> {
         if let Some(watch) = &mut self.watch {
             let is_wait = waiting && !captured.stacks.is_empty() && !captured.woke_itself;
             let goes_on = is_wait && watch.follow(&captured);
-            // Until it is woken, a wait is watched for who does that.
+            // A wait that has not been woken stays watched, to record who wakes it.
             if self.woken && !goes_on {
                 self.watch = None;
             }
@@ -156,7 +156,7 @@ impl<'a> PollGuard<'a> {
         self.answer(with, captured.costs);
     }
 
-    /// The future goes on. `backpressured` if it is a body that returned a frame.
+    /// Ends a poll whose future goes on. `backpressured` says that it is a body that returned a frame.
     pub(crate) fn end(mut self, backpressured: bool) {
         self.ended = true;
         let watch = self.watch.take();
@@ -165,7 +165,7 @@ impl<'a> PollGuard<'a> {
         }
     }
 
-    /// The future has ended.
+    /// Ends a poll whose future has ended.
     pub(crate) fn end_done(mut self) {
         self.ended = true;
         self.give_back();

@@ -8,16 +8,16 @@ use crate::profile_proto::{Builder, Label, Line, Location, Sample};
 use crate::stack::Frames;
 
 impl AwaitProfile {
-    /// The profile as gzipped protobuf. A sample carries its route as the label `route` and
+    /// Returns the profile as gzipped protobuf. A sample carries its route as the label `route`, and
     /// has two values, in microseconds:
     ///
-    /// - `wait`, the one shown by default: of the profile's duration the part that a request
-    ///   in flight spent there on average. All of them are the duration, so that readers which
-    ///   divide the one by the other show 100 %.
+    /// - `wait`, shown by default: the part of the profile's duration that a request in flight spent
+    ///   there on average. All samples add up to the duration, so tools that divide one by the other
+    ///   show 100 %.
     /// - `wait_of_all`: the time that all requests together spent there, as in
     ///   [`folded`](Self::folded).
     ///
-    /// How many were in flight, and how long a request takes by Little's law, are comments
+    /// The number of requests in flight, and the time of a request by Little's law, are comments
     /// (`go tool pprof -comments`).
     pub fn pprof(&self, frames: Frames) -> Vec<u8> {
         let mut builder = Builder::default();
@@ -80,8 +80,8 @@ fn rounded(micros: f64) -> i64 {
     micros.round() as i64
 }
 
-/// The part of a path that does not tell whose machine it is: the package's folder and
-/// what is in it, or else the file's name.
+/// Returns the part of a path that does not tell whose machine it is: the package's folder and the
+/// path in it, or else the file's name.
 pub fn portable(file: &str) -> String {
     let short = short(file);
     let folder = file

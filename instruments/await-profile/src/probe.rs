@@ -1,4 +1,4 @@
-//! What a wrapped future does before and after each of its polls.
+//! Steps of a wrapped future before and after each of its polls.
 
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
@@ -13,7 +13,7 @@ use crate::shared::{Shared, State};
 use crate::slot::Slot;
 use crate::tracking_waker::tracking_waker;
 
-/// What became of the future in a poll, with what the poll returns.
+/// State of the future after a poll, with the result of the poll.
 pub(crate) enum Polled<T> {
     /// The future is pending.
     Pending(T),
@@ -23,35 +23,34 @@ pub(crate) enum Polled<T> {
         expect(dead_code, reason = "only bodies do this")
     )]
     Yielded(T),
-    /// The future has ended, in this way.
+    /// The future has ended in this way.
     Done(T, Ending),
 }
 
-/// What a wrapped future carries for the profiler.
+/// State that a wrapped future carries for the profiler.
 pub(crate) struct Probe {
     home: Home,
     route: Label,
     kind: Kind,
-    /// The future was polled while the profiler was off.
+    /// True if the future was polled while the profiler was off.
     late: bool,
-    /// The future has ended. A body may be polled after that.
+    /// True if the future has ended. A body may be polled after that.
     done: bool,
-    /// A poll had another waker than the first.
+    /// True if a poll had another waker than the first.
     waker_changed: bool,
-    /// Made when first needed, and kept so that leaf futures need not clone another one.
+    /// Tracking waker, made when first needed. It is kept so that leaf futures need not clone another one.
     tracking_waker: Option<Waker>,
 }
 
 enum Kind {
     Request,
-    /// What belongs to requests and is none: a response body, a wait for a service. It is counted
-    /// apart from them.
+    /// A response body or a wait for a service: a part of requests that is counted apart from them.
     #[cfg_attr(
         not(feature = "tower"),
         expect(dead_code, reason = "only made by the layer")
     )]
     Part,
-    /// Of the request that has this slot, and which may end first.
+    /// A child of the request that has this slot. The request may end first.
     Child(Weak<Slot>),
 }
 
@@ -60,21 +59,21 @@ impl Probe {
         Probe::of(Kind::Request, Some(shared), route)
     }
 
-    /// Of a wait for a service.
+    /// Returns the probe of a wait for a service.
     #[cfg(feature = "tower")]
     pub(crate) fn of_part(shared: Arc<Shared>, name: Label) -> Self {
         Probe::of(Kind::Part, Some(shared), name)
     }
 
-    /// Of the body of a response, by the probe of its request, which has ended and hands on what it
-    /// refers to.
+    /// Returns the probe of a response's body. `self` is the probe of its request, which has ended and
+    /// hands over its reference to the profiler.
     #[cfg(feature = "tower")]
     pub(crate) fn take_for_body(&mut self) -> Self {
         let name = Label::concat(&["body of ", self.route.as_str()]);
         Probe::of(Kind::Part, self.home.shared.take(), name)
     }
 
-    /// Of a part of the request that this thread is polling, if any.
+    /// Returns the probe of a child of the request that this thread is polling, if any.
     pub(crate) fn of_child() -> Self {
         let (parent, shared) = match Current::get() {
             Some(parent) => (Arc::downgrade(&parent.request), Some(parent.shared)),
@@ -95,10 +94,10 @@ impl Probe {
         }
     }
 
-    /// Whether a poll may go straight to the future: all that a profiler costs while off.
+    /// Returns whether a poll may go straight to the future. This check is all that a profiler costs while off.
     #[inline]
     pub(crate) fn is_off(&mut self) -> bool {
-        // A request that is registered stays so until it ends.
+        // A registered request stays registered until it ends.
         let is_off = |shared: &Arc<Shared>| shared.state().is_off();
         let off = self.home.slot.is_none() && self.home.shared.as_ref().is_none_or(is_off);
         self.late |= off;
@@ -172,7 +171,7 @@ impl Probe {
         let Some(shared) = &self.home.shared else {
             return;
         };
-        // Of nested wrappers the outermost counts.
+        // If wrappers are nested, only the outermost one counts.
         let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(shared);
         if state.is_off() || self.done || is_inner() {
             return;

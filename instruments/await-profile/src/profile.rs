@@ -10,19 +10,19 @@ use crate::raw_stack::RawStack;
 use crate::stack::Stack;
 use crate::symbols::{SymbolCache, Symbols};
 
-/// What the requests in flight were waiting for, sampled over some time.
+/// Sampled waits of the requests in flight over an interval of time.
 ///
-/// A share always means the share of the requests in flight, averaged over time.
+/// A share is always the share of the requests in flight, averaged over time.
 pub struct Profile {
     pub(crate) collected: Collected,
-    /// By [`StackId`].
+    /// Resolved stacks of waits, indexed by [`StackId`].
     pub(crate) stacks: Vec<Stack>,
     pub(crate) releases: Vec<Stack>,
     pub(crate) captures_per_second: u32,
 }
 
 impl Profile {
-    /// Resolves the stacks of what was collected.
+    /// Resolves the stacks of the collected samples.
     pub(crate) fn new(
         collected: Collected,
         options: &ProfileOptions,
@@ -40,7 +40,7 @@ impl Profile {
         };
         let mut stacks: Vec<Stack> = resolve(&collected.waits.distinct, Stack::new);
         let releases: Vec<Stack> = resolve(&collected.releases.distinct, Stack::of_release);
-        // Whether all that were seen to end were ended by such a thread.
+        // By stack: true if a thread of the blocking pool ended every wait there whose end was seen.
         let mut blocking: HashMap<StackId, bool> = HashMap::new();
         for sample in &collected.samples {
             if let (Outcome::Waiting(waits), Some(release)) = (&sample.outcome, sample.release) {
@@ -61,14 +61,14 @@ impl Profile {
         }
     }
 
-    /// The request-microseconds that a sample stands for: the requests in flight at its
+    /// Returns the request-microseconds that a sample stands for: the requests in flight at its
     /// moment, times the mean time between moments.
     pub(crate) fn weight_of(&self, sample: &Sample) -> f64 {
         let moments = self.collected.moments().max(1) as f64;
         f64::from(sample.in_flight) * self.collected.elapsed.as_secs_f64() * 1e6 / moments
     }
 
-    /// Requests in flight, averaged over time.
+    /// Returns the number of requests in flight, averaged over time.
     pub fn mean_in_flight(&self) -> f64 {
         let samples = self.collected.samples.iter();
         // The empty sum of floats is -0.0.
@@ -76,7 +76,7 @@ impl Profile {
         sum / self.collected.moments().max(1) as f64
     }
 
-    /// Requests finished during the profile, response bodies not counted.
+    /// Returns the number of requests that finished during the profile, without response bodies.
     pub fn finished(&self) -> u64 {
         let routes = self
             .collected
@@ -86,33 +86,33 @@ impl Profile {
         routes.map(|route| route.finished).sum()
     }
 
-    /// Of this route, or of its bodies.
+    /// Returns the number of requests of this route, or of its response bodies, that finished.
     pub(crate) fn finished_of(&self, route: &str) -> u64 {
         let route = self.collected.routes.get(route);
         route.map_or(0, |route| route.finished)
     }
 
-    /// Mean time of a request of any route by [Little's law]: the mean number in flight divided
-    /// by the number finished a second. None if none finished.
+    /// Returns the mean time of a request over all routes, or None if no request finished.
     ///
-    /// It holds if as many requests finish as begin, and unlike a mean of measured
-    /// times it counts requests that take longer than the profile.
+    /// [Little's law] gives it: the mean number in flight divided by the number that finish a second.
+    /// The law holds if as many requests finish as begin. Unlike a mean of measured times, the
+    /// result includes requests that take longer than the profile.
     ///
     /// [Little's law]: https://doi.org/10.1287/opre.9.3.383
     pub fn mean_latency(&self) -> Option<Duration> {
         self.latency(self.mean_in_flight(), self.finished())
     }
 
-    /// Little's law for some of the requests: the mean number of them in flight over
+    /// Applies Little's law to some of the requests: divides the mean number of them in flight by
     /// the rate at which they finish.
     pub(crate) fn latency(&self, mean_in_flight: f64, finished: u64) -> Option<Duration> {
-        // No request finished: the quotient is no duration.
+        // If no request finished, the quotient is no duration.
         let seconds = mean_in_flight * self.collected.elapsed.as_secs_f64() / finished as f64;
         Duration::try_from_secs_f64(seconds).ok()
     }
 
-    /// The interval of that in milliseconds, for requests whose numbers in flight sum up to so
-    /// many, run by run; of all routes or of one.
+    /// Returns the interval of the mean time in milliseconds, for all routes or for one. `in_flight`
+    /// has the sum of the requests in flight at the moments of each run.
     pub(crate) fn latency_interval(
         &self,
         in_flight: &[f64],
@@ -126,7 +126,7 @@ impl Profile {
         })
     }
 
-    /// The requests in flight at the moments of each run, added up.
+    /// Returns the sum of the requests in flight at the moments of each run.
     pub(crate) fn in_flight_by_run(&self) -> Vec<f64> {
         let mut sums = Vec::new();
         for sample in &self.collected.samples {
@@ -141,7 +141,7 @@ pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// To three digits: `51.2 s`, `1.56 s`, `12.9 ms`, `3.20 µs`.
+/// Formats a duration with three digits: `51.2 s`, `1.56 s`, `12.9 ms`, `3.20 µs`.
 #[cfg(feature = "flamegraph")]
 pub(crate) fn readable(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();

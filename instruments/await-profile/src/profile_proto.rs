@@ -1,8 +1,8 @@
-//! Google's `profile.proto`, which `go tool pprof` and its peers read.
+//! Google's `profile.proto`, the format that `go tool pprof` and similar tools read.
 //!
 //! The messages are those of
-//! <https://github.com/google/pprof/blob/main/proto/profile.proto>, as far as they
-//! are needed here and by `debug-endpoints`, whose CPU profiles are written by the same builder.
+//! <https://github.com/google/pprof/blob/main/proto/profile.proto>, as far as they are needed
+//! here and by `debug-endpoints`, which writes its CPU profiles with the same builder.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 
-/// A whole profile: its tables, which the builder fills, and what goes into it as it is.
+/// A whole profile: tables that the builder fills, and fields that the caller sets.
 #[allow(missing_docs)] // See the format.
 #[derive(Clone, PartialEq, Message)]
 pub struct Profile {
@@ -42,7 +42,7 @@ pub struct Profile {
     pub default_sample_type: i64,
 }
 
-/// What a value means: indices of two strings.
+/// Kind and unit of a value, as indices of two strings.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct ValueType {
@@ -64,7 +64,7 @@ pub struct Sample {
     pub label: Vec<Label>,
 }
 
-/// Indices of two strings.
+/// Key and text of a label, as indices of two strings.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Label {
@@ -74,7 +74,7 @@ pub struct Label {
     pub str: i64,
 }
 
-/// A part of a file that is in memory.
+/// A part of a file that is mapped into memory.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Mapping {
@@ -90,7 +90,7 @@ pub struct Mapping {
     pub filename: i64,
 }
 
-/// Where code is: several lines where functions are inlined, innermost first.
+/// A place in the code. It has several lines if functions are inlined, innermost first.
 #[allow(missing_docs)]
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Location {
@@ -114,7 +114,7 @@ pub struct Line {
     pub line: i64,
 }
 
-/// A function: indices of its strings.
+/// A function, with indices of its strings.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct Function {
@@ -128,13 +128,13 @@ pub struct Function {
     pub filename: i64,
 }
 
-/// Fills the tables of a profile, in which everything stands once.
+/// Fills the tables of a profile, each entry once.
 #[derive(Debug)]
 pub struct Builder {
-    /// What is there so far.
+    /// Profile so far.
     pub profile: Profile,
     strings: HashMap<String, i64>,
-    /// Without their numbers.
+    /// IDs of functions; the keys have ID 0.
     functions: HashMap<Function, u64>,
     locations: HashMap<Location, u64>,
 }
@@ -147,14 +147,14 @@ impl Default for Builder {
             functions: HashMap::new(),
             locations: HashMap::new(),
         };
-        // The format wants the empty string first.
+        // The format requires the empty string first.
         builder.string("");
         builder
     }
 }
 
 impl Builder {
-    /// The index of a string.
+    /// Returns the index of a string, and adds it if it is new.
     pub fn string(&mut self, text: &str) -> i64 {
         if let Some(&index) = self.strings.get(text) {
             return index;
@@ -165,7 +165,7 @@ impl Builder {
         index
     }
 
-    /// What values of this kind are, with their unit.
+    /// Returns the type of values of this kind, with their unit.
     pub fn value_type(&mut self, kind: &str, unit: &str) -> ValueType {
         ValueType {
             r#type: self.string(kind),
@@ -173,13 +173,13 @@ impl Builder {
         }
     }
 
-    /// A comment, which `go tool pprof -comments` shows.
+    /// Adds a comment, which `go tool pprof -comments` shows.
     pub fn comment(&mut self, text: &str) {
         let text = self.string(text);
         self.profile.comment.push(text);
     }
 
-    /// The number of a function.
+    /// Returns the ID of a function, and adds it if it is new.
     pub fn function(&mut self, name: &str, system_name: &str, file: &str) -> u64 {
         let function = Function {
             id: 0,
@@ -195,7 +195,7 @@ impl Builder {
         id
     }
 
-    /// The number of a location, whose own is not looked at.
+    /// Returns the ID of a location, and adds it if it is new. `location.id` has to be 0.
     pub fn location(&mut self, location: Location) -> u64 {
         let next = self.locations.len() as u64 + 1;
         let id = *self.locations.entry(location.clone()).or_insert(next);
@@ -205,7 +205,7 @@ impl Builder {
         id
     }
 
-    /// The profile of a time that began then, as gzipped protobuf.
+    /// Returns the profile as gzipped protobuf, for a recording that began at `began` and lasted for `lasted`.
     pub fn finish(mut self, began: SystemTime, lasted: Duration) -> Vec<u8> {
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         self.profile.time_nanos = nanos(began.duration_since(UNIX_EPOCH).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The handle that a service keeps.
+//! Handle that a service keeps.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,9 +16,9 @@ use crate::tracked::Tracked;
 
 /// Takes await profiles of the futures that it wraps.
 ///
-/// It is a handle, whose clones are of the same profiler. A service usually has one, whose
-/// registry takes some kilobytes. They are freed with the last of its handles, layers and
-/// wrapped futures, and when a profile that is being taken is over.
+/// It is a handle, and its clones belong to the same profiler. A service usually has one. Its
+/// registry takes some kilobytes, which are freed with the last of its handles, layers and
+/// wrapped futures, once no profile is being taken.
 ///
 /// # What it costs
 ///
@@ -32,24 +32,24 @@ use crate::tracked::Tracked;
 ///
 /// # Why arm it
 ///
-/// Only requests in the registry can be sampled, and a profiler that is off registers
-/// none. A request that began before the profile is then registered when it is polled
-/// again, so of a service in which every request hangs a profile shows nothing. An armed
-/// profiler registers all requests.
+/// Only requests in the registry can be sampled, and a profiler that is off registers none. A
+/// request that began before the profile is registered when it is polled again. So if every
+/// request of a service hangs, the profile of an unarmed profiler shows nothing. An armed profiler
+/// registers all requests.
 #[derive(Clone)]
 pub struct AwaitProfiler {
     pub(crate) shared: Arc<Shared>,
 }
 
 impl AwaitProfiler {
-    /// A profiler that is off.
+    /// Creates a profiler that is off.
     #[must_use]
     pub fn new() -> Self {
         let shared = Arc::new(Shared::new());
         AwaitProfiler { shared }
     }
 
-    /// The same profiler, armed: a profile that is started later sees requests that begin
+    /// Arms this profiler and returns it: a profile that is started later sees requests that begin
     /// from now on.
     #[must_use = "armed() returns the profiler; arm() changes it in place"]
     pub fn armed(self) -> Self {
@@ -63,53 +63,52 @@ impl AwaitProfiler {
         self.shared.set_armed(true);
     }
 
-    /// Registers no further requests: a poll reads one flag, and nothing else.
+    /// Registers no further requests, except while a profile is taken. A poll of an unregistered request
+    /// then reads one flag, and nothing else.
     pub fn disarm(&self) {
         self.shared.set_armed(false);
     }
 
-    /// Connections that were answered 101 since the profiler was armed, and go on as another protocol, such as WebSockets.
-    /// What they wait for is not seen.
+    /// Returns the number of registered requests that were answered 101, so that their connections go on as another
+    /// protocol, such as WebSockets. Profiles do not see what those connections wait for.
     pub fn upgraded(&self) -> u64 {
         self.shared.registry.upgraded() as u64
     }
 
-    /// The number of registered requests (and other wrapped futures) in flight.
+    /// Returns the number of registered requests (and other wrapped futures) in flight.
     pub fn in_flight(&self) -> usize {
         self.shared.registry.len()
     }
 
     /// Wraps a future of any kind; `route` is the outermost frame of its stacks.
     ///
-    /// Inside a future that is wrapped already this has no effect: the outermost wrapper
-    /// counts.
+    /// Inside a future that is wrapped already, this has no effect: the outermost wrapper counts.
     pub fn wrap<F: Future>(&self, route: impl Into<Label>, future: F) -> Tracked<F> {
-        // Not where nothing can be kept any more: the thread ends.
+        // This fails, and is not needed, while the thread ends.
         let _ = BEGINNER.try_with(|_| ());
         Tracked::new(Probe::new(self.shared.clone(), route.into()), future)
     }
 
-    /// Takes a profile, on a thread of its own, so that it may be awaited on any executor,
-    /// also on one that is stalled. Dropping the future ends the profile early.
+    /// Takes a profile on a thread of its own, so you may await it on any executor, even a stalled
+    /// one. Dropping the future ends the profile early.
     ///
     /// # Errors
     ///
-    /// If another profile is being taken, or no thread can be started.
+    /// Returns an error if another profile is being taken, or if no thread can be started.
     pub async fn profile(&self, options: ProfileOptions) -> Result<Profile, ProfileError> {
         self.profile_holding(options, ()).await
     }
 
-    /// As [`profile`](Self::profile), and keeps `guard` until the profile's thread is done,
-    /// which may be after this future was dropped.
+    /// Takes a profile as [`profile`](Self::profile) does, and keeps `guard` until the profile's thread is
+    /// done. That may be after this future was dropped.
     ///
-    /// Names are looked up under a lock of the process. With an allocator that records its
-    /// callers (dhat), which takes the same lock under one of its own, that can deadlock. A
-    /// service that takes profiles of other kinds too passes the permit here by which it
-    /// takes one at a time.
+    /// Names are looked up under a lock of the process. An allocator that records its callers (dhat)
+    /// takes the same lock under one of its own, so the two can deadlock. If your service also takes
+    /// profiles of other kinds, pass the permit that allows one profile at a time as `guard`.
     ///
     /// # Errors
     ///
-    /// If another profile is being taken, or no thread can be started.
+    /// Returns an error if another profile is being taken, or if no thread can be started.
     pub async fn profile_holding(
         &self,
         options: ProfileOptions,
@@ -128,11 +127,11 @@ impl AwaitProfiler {
         receiver.await.map_err(|_| ProfileError::Sampler)
     }
 
-    /// As [`profile`](Self::profile), on the calling thread, which it blocks.
+    /// Takes a profile as [`profile`](Self::profile) does, but on the calling thread, which it blocks.
     ///
     /// # Errors
     ///
-    /// If another profile is being taken.
+    /// Returns an error if another profile is being taken.
     pub fn profile_blocking(&self, options: &ProfileOptions) -> Result<Profile, ProfileError> {
         let permit = Permit::acquire(&self.shared)?;
         Ok(take(&permit, options, &|| false))
@@ -143,7 +142,7 @@ impl AwaitProfiler {
 fn take(permit: &Permit, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) -> Profile {
     let collected = collect(permit, options, cancelled);
     let profile = Profile::new(collected, options, &mut lock(&permit.shared.symbols));
-    // What was read for the names takes tens of megabytes.
+    // The debug information that was read for the names takes tens of megabytes.
     backtrace::clear_symbol_cache();
     profile
 }
@@ -168,7 +167,7 @@ impl fmt::Debug for AwaitProfiler {
     }
 }
 
-/// Whether a request was wrapped on this thread, by its number in `/proc`. Elsewhere than on Linux none is known.
+/// Returns whether a request was wrapped on this thread, given by its number in `/proc`. Always false outside of Linux.
 pub fn has_begun_requests(tid: i32) -> bool {
     lock(&BEGINNERS).contains(&tid)
 }
@@ -177,11 +176,11 @@ pub fn has_begun_requests(tid: i32) -> bool {
 static BEGINNERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 thread_local! {
-    /// Made when the thread wraps its first request.
+    /// Entry of this thread in `BEGINNERS`, made when it wraps its first request.
     static BEGINNER: Beginner = Beginner::of_this_thread();
 }
 
-/// A thread that is in [`BEGINNERS`] as long as it lives: the system uses its number again.
+/// A thread that is in [`BEGINNERS`] while it lives. It has to leave, since the system reuses its number.
 struct Beginner(Option<i32>);
 
 impl Beginner {

@@ -12,31 +12,31 @@ use crate::session::Mark;
 use crate::slot::Slot;
 use crate::sync::{AtomicUsize, Mutex, Ordering, SHARDS};
 
-/// So many route labels a shard keeps. For a further one the least used makes room, so
-/// that paths with identifiers in them, or a scanner's, neither grow the table without limit
-/// nor push out the routes that are loaded.
+/// Most route labels that a shard keeps. A new label beyond them replaces the least used one.
+/// So paths with identifiers in them, or a scanner's paths, neither grow the table without limit
+/// nor push out the busy routes.
 const MAX_ROUTES: usize = 256;
-/// More uses do not save a label for longer.
+/// Most uses that count in a label's favor when another label needs room.
 const MAX_USES: u8 = 8;
-/// Reading the clock costs as much as all the rest of registering, so every sixteenth
-/// request is timed.
+/// Distance between requests that are timed: every sixteenth one is. Reading the clock costs as
+/// much as all the rest of registering.
 const TIMED_EVERY: u32 = 16;
-/// The first requests of a route are timed too: of a rare route there are no sixteen.
+/// Number of first requests of a route that are all timed, so that rare routes have times too.
 const TIMED_FIRST: u64 = 32;
-/// Slots that a shard keeps for further requests: allocating and freeing one costs more
-/// than all the rest of registering. So many take a tenth of a megabyte.
+/// Most slots that a shard keeps for further requests; together they take a tenth of a megabyte.
+/// Allocating and freeing a slot costs more than all the rest of registering.
 const MAX_FREE: usize = 1024;
-/// Counts the requests whose label made room for another. It is at index 0 of each shard.
+/// Label of the requests whose own label was replaced or found no room, at index 0 of each shard.
 const OTHER_ROUTES: &str = "(other routes)";
 
 /// The way in which a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It was dropped before it had an answer, as when its client has left.
+    /// It was dropped before it had an answer, for example because its client has left.
     Dropped,
-    /// It ended, with no status that is known.
+    /// It ended with an unknown status.
     Finished,
-    /// It was answered with this status of HTTP.
+    /// It was answered with this HTTP status.
     #[cfg_attr(
         not(feature = "tower"),
         expect(dead_code, reason = "only the layer knows HTTP")
@@ -44,7 +44,7 @@ pub(crate) enum Ending {
     Answered(u16),
 }
 
-/// Number and total time of requests.
+/// Number, total time and longest time of requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
     pub(crate) count: u64,
@@ -65,7 +65,7 @@ impl Times {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// Their mean, if there are any.
+    /// Returns the mean time, or None if there are no requests.
     pub(crate) fn mean(self) -> Option<Duration> {
         if self.count == 0 {
             return None;
@@ -74,23 +74,23 @@ impl Times {
     }
 }
 
-/// Counts of a route while a profile is taken.
+/// Counts of one route during a profile.
 #[derive(Clone, Debug)]
 pub(crate) struct RouteCount {
     pub(crate) name: Arc<str>,
     begun: u64,
     pub(crate) finished: u64,
     pub(crate) dropped: u64,
-    /// Statuses of the answers.
+    /// Answers by the class of their HTTP status.
     pub(crate) answers: Answers,
-    /// Of some of those that both began and finished during the profile.
+    /// Times of the timed requests that both began and finished during the profile.
     pub(crate) timed: Times,
-    /// The same of those that were dropped.
+    /// Times of the timed requests that began during the profile and were dropped.
     pub(crate) dropped_timed: Times,
-    /// Of bodies, or of waits for a service, which are no requests.
+    /// True if the route counts response bodies, or waits for a service, instead of requests.
     pub(crate) is_part: bool,
     in_flight: usize,
-    /// The requests since the label was last passed over, when one had to make room.
+    /// Uses of the label, at most `MAX_USES`. It pays one each time that it is spared from replacement.
     uses: u8,
 }
 
@@ -98,25 +98,25 @@ struct Shard {
     slots: Vec<Arc<Slot>>,
     routes: Vec<RouteCount>,
     by_name: HashMap<Arc<str>, usize>,
-    /// The next label that may have to make room.
+    /// Index of the label that was last considered for replacement.
     hand: usize,
     inserted: u32,
     /// Slots without other references, for further requests.
     free: Vec<Arc<Slot>>,
 }
 
-/// On cache lines of its own. 128 bytes, since most CPUs fetch lines in pairs.
+/// One shard on cache lines of its own: 128 bytes, since most CPUs fetch lines in pairs.
 #[repr(align(128))]
 struct Padded {
     shard: Mutex<Shard>,
-    /// `slots.len()`, for a choice that is weighted without taking every lock.
+    /// Copy of `slots.len()`, so that a weighted choice need not take every lock.
     len: AtomicUsize,
 }
 
-/// All requests in flight that are wrapped.
+/// All wrapped requests in flight.
 pub(crate) struct Registry {
     shards: [Padded; SHARDS],
-    /// Connections that went on as another protocol. Rare, and so no part of a shard.
+    /// Connections that were upgraded to another protocol. They are rare, so no shard counts them.
     upgraded: AtomicUsize,
 }
 
@@ -131,13 +131,13 @@ impl Registry {
         }
     }
 
-    /// Connections that went on as another protocol, such as WebSockets, since the begin.
+    /// Returns the number of connections upgraded to another protocol, such as WebSockets, so far.
     pub(crate) fn upgraded(&self) -> usize {
         self.upgraded.load(Ordering::Relaxed)
     }
 
-    /// Registers a request. `waker` is that of its first poll; `timed` if its time may
-    /// be measured, which is done for some.
+    /// Registers a request. `waker` is the waker of its first poll. `timed` allows timing it;
+    /// only some of the requests that allow it are timed.
     pub(crate) fn insert(
         &self,
         label: &Label,
@@ -150,7 +150,7 @@ impl Registry {
         let mut shard = lock(&padded.shard);
         let route = shard.route(label);
         let nth = shard.routes[route].begin();
-        // Other routes are those of requests.
+        // The label for other routes counts requests only.
         shard.routes[route].is_part |= is_part && route > 0;
         shard.inserted = shard.inserted.wrapping_add(1);
         let timed = timed && (nth <= TIMED_FIRST || shard.inserted % TIMED_EVERY == 0);
@@ -162,8 +162,8 @@ impl Registry {
         slot
     }
 
-    /// Removes a request, and counts for its route how it ended.
-    /// Returns the marks that no poll will answer.
+    /// Removes a request, counts for its route how it ended, and returns the marks that no poll
+    /// will answer.
     #[inline]
     pub(crate) fn remove(&self, mut slot: Arc<Slot>, ending: Ending) -> Vec<Mark> {
         if ending == Ending::Answered(101) {
@@ -172,7 +172,7 @@ impl Registry {
         let padded = &self.shards[slot.shard];
         let mut shard = lock(&padded.shard);
         let place = slot.place.load(Ordering::Relaxed);
-        // `slot` is another reference, so that nothing is freed under the lock.
+        // `slot` is another reference, so the removal frees nothing under the lock.
         shard.slots.swap_remove(place);
         if let Some(moved) = shard.slots.get(place) {
             moved.place.store(place, Ordering::Relaxed);
@@ -182,7 +182,7 @@ impl Registry {
         route.in_flight -= 1;
         route.count(&slot, ending);
         let Some(own) = Arc::get_mut(&mut slot) else {
-            // The sampler or a kept waker refers to it as well.
+            // The sampler or a kept waker also holds a reference.
             drop(shard);
             return slot.retire();
         };
@@ -203,8 +203,8 @@ impl Registry {
             .sum()
     }
 
-    /// One request in flight, each with the same probability; with the label of
-    /// its route, and how many there were to choose from.
+    /// Returns one request in flight, each with the same probability, the label of its route, and
+    /// the number of requests in flight.
     pub(crate) fn any(&self, random: &mut fastrand::Rng) -> Option<(Arc<Slot>, Arc<str>, usize)> {
         loop {
             let len = self.len();
@@ -216,7 +216,7 @@ impl Registry {
                 let here = padded.len.load(Ordering::Relaxed);
                 if nth < here {
                     let shard = lock(&padded.shard);
-                    // It may have shrunk since its length was read: choose again.
+                    // The shard may have shrunk since its length was read: choose again.
                     let Some(slot) = shard.slots.get(nth) else {
                         break;
                     };
@@ -227,7 +227,7 @@ impl Registry {
         }
     }
 
-    /// All requests in flight, shard by shard, so that no lock is held for long.
+    /// Returns all requests in flight, shard by shard, so that no lock is held for long.
     pub(crate) fn each_shard(&self) -> impl Iterator<Item = Vec<Arc<Slot>>> {
         self.shards
             .iter()
@@ -243,8 +243,8 @@ impl Registry {
         }
     }
 
-    /// The counts by route. Of more than a shard keeps, those with fewest requests count as others: a
-    /// profile keeps them for each of its runs.
+    /// Returns the counts by route. A profile keeps them for each of its runs, so there are at most as
+    /// many as one shard keeps: the routes with the fewest requests are added up as other routes.
     pub(crate) fn routes(&self) -> HashMap<Arc<str>, RouteCount> {
         let mut routes: HashMap<Arc<str>, RouteCount> = HashMap::new();
         for padded in &self.shards {
@@ -262,7 +262,7 @@ impl Registry {
             let sum = sum.get_or_insert_with(|| RouteCount::new(name.clone()));
             let mut all: Vec<_> = routes.into_values().collect();
             let requests = |route: &RouteCount| route.finished + route.dropped;
-            // By name where as many: whoever asks again finds the same ones.
+            // Routes with equally many requests go by name, so that each call returns the same ones.
             all.sort_by(|a, b| requests(b).cmp(&requests(a)).then(a.name.cmp(&b.name)));
             for other in all.drain(MAX_ROUTES..) {
                 sum.add(&other);
@@ -287,7 +287,7 @@ impl Shard {
     }
 
     fn slot(&mut self, slot: Slot) -> Arc<Slot> {
-        // None but the list refers to it.
+        // Only the list refers to this slot.
         if let Some(mut free) = self.free.pop() {
             if let Some(place) = Arc::get_mut(&mut free) {
                 *place = slot;
@@ -298,7 +298,7 @@ impl Shard {
     }
 
     fn route(&mut self, label: &Label) -> usize {
-        // Most services have few routes.
+        // Most services have few routes, so compare the first ones without hashing.
         let bytes = label.as_bytes();
         let mut first = self.routes[1..].iter().take(4);
         if let Some(route) = first.position(|route| route.name.as_bytes() == bytes) {
@@ -322,9 +322,9 @@ impl Shard {
         route
     }
 
-    /// The index of a label that is given up: one without requests in flight, and without
-    /// any since it was last passed over. A label that was used more often is passed over
-    /// more often. None if there are requests in flight under each.
+    /// Gives up a label that has no requests in flight and no uses left, and returns its index.
+    /// Each idle label that it spares loses one use, so labels that are used often stay longest.
+    /// Returns None if all labels have requests in flight.
     fn make_room(&mut self) -> Option<usize> {
         let mut in_use = 0;
         while in_use < MAX_ROUTES {
@@ -362,7 +362,7 @@ impl RouteCount {
         }
     }
 
-    /// Counts a request that begins, and returns how many have begun.
+    /// Counts a request that begins, and returns the number that have begun.
     fn begin(&mut self) -> u64 {
         self.in_flight += 1;
         self.uses = MAX_USES.min(self.uses + 1);
@@ -370,7 +370,7 @@ impl RouteCount {
         self.begun
     }
 
-    /// The counts so far, which begin anew.
+    /// Returns the counts so far and sets them to zero.
     fn take(&mut self) -> Self {
         let anew = RouteCount {
             in_flight: self.in_flight,
@@ -417,9 +417,9 @@ impl RouteCount {
     }
 }
 
-/// The shard that this thread registers in.
+/// Returns the index of the shard in which this thread registers its requests.
 fn home_shard() -> usize {
-    // Only spreads threads over the shards, so that it needs no model.
+    // Only spreads threads over the shards, so the loom tests need no model of it.
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     thread_local! {
         static HOME: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
@@ -474,7 +474,7 @@ mod tests {
         registry.remove(waits, Ending::Finished);
     }
 
-    /// Threads have shards of their own, each with other paths.
+    /// Each thread uses its own shard and its own paths here.
     #[test]
     fn all_shards_together_count_no_more_routes_than_one() {
         let registry = Registry::new();

@@ -1,4 +1,4 @@
-//! What a profile says in sentences.
+//! Findings of a profile in sentences.
 
 use ecosystem::{PathMeaning, WaitKind};
 
@@ -7,29 +7,29 @@ use crate::profile::Profile;
 use crate::summary::{Remark, RouteSummary, Summary};
 use crate::unpolled::Unpolled;
 
-/// Places with a smaller share of the requests in flight are passed over.
+/// Smallest share of the requests in flight at which a place gets a remark.
 const LEAST_SHARE: f64 = 0.1;
-/// Of a client that keeps its connections, next to no request waits for a new one.
+/// Smallest share for waits for a new connection. A client that keeps its connections has next to none.
 const LEAST_OF_CONNECTIONS: f64 = 0.02;
-/// At most so many places are told.
+/// Most places that get a remark.
 const MOST_PLACES: usize = 6;
-/// A statement has a wait for its connection, and another one; so many are more than one statement.
+/// Fewest waits in a row for a remark. One statement has two: one for its connection, and its own.
 const MANY: f64 = 4.0;
-/// Waits of fewer milliseconds are those of one answer that comes in parts.
+/// Shortest wait in a row, in milliseconds, for a remark. Shorter ones are parts of one answer.
 const LEAST_OF_EACH: f64 = 0.5;
-/// What is seen of fewer requests may be chance.
+/// Fewest requests for a remark about unpolled futures. Fewer may be chance.
 const FEWEST_REQUESTS: u64 = 3;
 
 impl Profile {
-    /// What this profile says, in sentences: futures that nobody polls, then the places where most
-    /// requests wait, what that means, what to do, and who lets go.
+    /// Returns the findings of this profile in sentences: first futures that nobody polls, then the places
+    /// where most requests wait. A remark says what the wait means, what to do, and what releases it.
     pub fn remarks(&self) -> Vec<Remark> {
         self.summary().remarks
     }
 }
 
 impl Summary {
-    /// Those of what is in it.
+    /// Returns the remarks about these figures.
     pub(crate) fn remarked(&self) -> Vec<Remark> {
         let unpolled = self.unpolled.iter();
         let unpolled = unpolled.filter(|unpolled| unpolled.requests >= FEWEST_REQUESTS);
@@ -44,14 +44,14 @@ impl Summary {
     }
 }
 
-/// The places, with those as one where the same requests wait for several things at once, such as for a
-/// lock and for the end of their patience: each is there for all of that time. The one that tells most stands for all.
+/// Merges places where the same requests wait for several things at once, such as a lock and the end of a time
+/// limit. Each request is at all of those places for the whole wait. The most telling place stands for all.
 fn together(places: &[Share]) -> Vec<Share> {
     let parting = |place: &Share| {
         let mut frames = place.frames.iter();
         frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL))
     };
-    // What is not known comes last.
+    // Unknown waits come last.
     let kind = |place: &Share| (place.wait.is_none(), place.wait.map(|wait| wait.kind));
     let mut all: Vec<Share> = Vec::new();
     for place in places {
@@ -93,12 +93,12 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
         Some(what) => what.trim_end_matches(')').to_owned(),
         None => format!("waiting for {}", wait.what),
     };
-    // The largest part comes first.
+    // Releases are sorted: the first one that matches has the largest share.
     let release = releases
         .iter()
         .find(|release| release.frames == place.frames);
     let release = release.filter(|release| !release.by.iter().any(|by| by.starts_with('(')));
-    // That a runtime's task has ended is no news.
+    // It says nothing new that a runtime's task has ended.
     let release =
         release.filter(|release| release.by.iter().any(|by| !PathMeaning::Runtime.fits(by)));
     let release = release.map_or_else(String::new, |release| {
@@ -108,7 +108,7 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
             release.by.join(", ")
         )
     });
-    // A transaction's begin is polled several times, and is one wait.
+    // The begin of a transaction is polled several times, but is one wait.
     let is_transaction = wait.kind == WaitKind::Database && wait.what.starts_with('(');
     let is_asked_for = is_asked_for(wait.kind) && !is_transaction;
     let in_a_row = place.in_a_row.filter(|_| is_asked_for);
@@ -137,7 +137,7 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
     })
 }
 
-/// Whether somebody else is asked for something, so that it could be asked for all at once.
+/// Returns whether something else answers this wait, so that a request could ask for several answers at once.
 fn is_asked_for(kind: WaitKind) -> bool {
     use WaitKind::{Answer, AnswerOrStream, BlockingPool, Database, Lock, NewConnection, Pool};
     matches!(
@@ -176,7 +176,7 @@ fn of_unpolled(unpolled: &Unpolled) -> Remark {
     }
 }
 
-/// The innermost line of the reader's: what is not a function, and no library's, has one.
+/// Returns the innermost of the reader's lines. Only the reader's functions have a line in their frame.
 fn line_of(frames: &[String]) -> Option<&str> {
     let mut lines = frames.iter().rev().map(String::as_str);
     lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('))

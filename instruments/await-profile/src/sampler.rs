@@ -1,16 +1,17 @@
-//! Choosing requests in flight at random, and collecting where they wait.
+//! Chooses requests in flight at random, and collects where they wait.
 //!
 //! # Why the shares are unbiased
 //!
-//! Samples are taken at random moments (a Poisson process), so they see the
-//! service as it is on average over time, and no period of its own can be in step
-//! with them. At each moment one request is chosen from those in flight, each with
-//! the same probability, and weighs as much as there were to choose from: a moment
-//! with a thousand requests tells of a thousand times as much waiting as a moment
-//! with one. What counts is the state at that moment. A request that runs, or is ready
-//! to, is counted as such. One that waits is marked and woken, and its next poll answers
-//! where it waited. If something else wakes it before that poll, or it ends, the sample
-//! is counted as that; no other sample is taken in its place.
+//! Samples are taken at random moments (a Poisson process). So they see the service
+//! as it is on average over time, and cannot fall into step with a period of its own.
+//! At each moment one request in flight is chosen, each with the same probability. It
+//! is weighted by the number in flight: a moment with a thousand requests stands for a
+//! thousand times as much waiting as a moment with one.
+//!
+//! The state at that moment counts. A request that runs or is ready to run counts as such.
+//! A request that waits is marked and woken, and its next poll answers where it waited.
+//! If something else wakes it before that poll, or it ends, the sample counts as that.
+//! No other sample is taken in its place.
 
 use std::sync::Arc;
 use std::thread;
@@ -24,21 +25,21 @@ use crate::session::{Answer, FollowUp, Mark, Session, Whose};
 use crate::shared::{Permit, Shared};
 use crate::slot::{NotWaiting, Slot};
 
-/// How long requests that were in flight before the profile have to be polled once.
+/// Longest wait at the start of a profile for all requests in flight to be polled once.
 const TRACKING_TIMEOUT: Duration = Duration::from_millis(200);
-/// How many of them are woken at once, before a pause.
+/// Number of these requests that are woken at once, before a pause.
 const TRACKING_BATCH: usize = 256;
-/// How long the last samples have to be answered.
+/// Longest wait at the end of a profile for the last samples to be answered.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
-/// The sampler looks at least this often whether its caller still waits.
+/// Longest sleep of the sampler between two checks for a cancellation by its caller.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-/// Moments closer than this are sampled together: waking a thread costs more than
-/// taking a sample.
+/// Shortest sleep of the sampler. Moments closer than this are sampled together: waking a thread
+/// costs more than taking a sample.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
-/// A profile of so many samples ends: they take some hundred bytes each, and a share of one half is known
-/// to 0.14 points.
+/// Most samples of a profile, which ends when it has them. Each takes some hundred bytes. With this many
+/// independent samples, the 95 % interval of a share of one half is 0.14 percentage points to either side.
 const MAX_SAMPLES: usize = 500_000;
-/// If the sampler falls behind by more moments than this, it passes over the others.
+/// Most overdue moments that the sampler catches up on; it passes over the others.
 const MAX_BACKLOG: u32 = 64;
 
 pub(crate) struct Sampler {
@@ -53,7 +54,7 @@ pub(crate) struct Sampler {
     began: Instant,
 }
 
-/// Samples for as long as the options say, or until `cancelled`.
+/// Samples for as long as the options say, or until `cancelled` returns true.
 pub(crate) fn collect(
     permit: &Permit,
     options: &ProfileOptions,
@@ -85,15 +86,15 @@ impl Sampler {
         }
     }
 
-    /// From here on requests that finish are counted: for Little's law over the same time
-    /// as the samples.
+    /// Starts the counts of finished requests, so that Little's law covers the same time as the
+    /// samples.
     pub(crate) fn begin(&mut self) -> Instant {
         self.shared.registry.reset_counts();
         self.began = Instant::now();
         self.began
     }
 
-    /// Sampling took so long, and no request that finishes from here on counts.
+    /// Ends the counts after sampling for `elapsed`. Requests that finish later do not count.
     pub(crate) fn end(&mut self, elapsed: Duration) {
         self.collected.elapsed = elapsed;
         self.collected.routes = self.shared.registry.routes();
@@ -119,8 +120,8 @@ impl Sampler {
         slot.is_tracked_in(self.generation)
     }
 
-    /// Has every request in flight polled once, so that from then on its waker is one
-    /// that records wakes. Without this, a request could be woken unnoticed.
+    /// Wakes every request in flight, so that its next poll gives it a waker that records wakes.
+    /// Without this, a request could be woken unnoticed.
     fn track_in_flight(&self) {
         let is_untracked = |slot: &Arc<Slot>| {
             !self.is_tracked(slot) && slot.not_waiting() != Some(NotWaiting::Gone)
@@ -143,7 +144,7 @@ impl Sampler {
     }
 
     pub(crate) fn sample_for(&mut self, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) {
-        // None: for ever, or until it is cancelled.
+        // None if the profile runs until it is cancelled.
         let end = Instant::now().checked_add(options.duration);
         let is_before_end = |moment: Instant| end.is_none_or(|end| moment < end);
         let mean_gap = 1.0 / f64::from(options.captures_per_second.max(1));
@@ -173,12 +174,12 @@ impl Sampler {
         }
     }
 
-    /// Time to the next moment of a Poisson process.
+    /// Returns a random time to the next moment of a Poisson process.
     fn gap(&mut self, mean: f64) -> Duration {
         Duration::from_secs_f64(-mean * (1.0 - self.random.f64()).ln())
     }
 
-    /// Takes one sample, now.
+    /// Takes one sample now.
     pub(crate) fn sample_once(&mut self) {
         self.take_sample();
         if self.collected.runs.end_at(self.collected.moments()) {
@@ -211,8 +212,8 @@ impl Sampler {
         }
     }
 
-    /// The state of the request, which is marked and woken if it waits, and whether it has
-    /// several children. None if it has just ended.
+    /// Returns the state of the request, and whether it has several children. If it waits, marks
+    /// and wakes it. Returns None if it has just ended.
     fn ask(&mut self, slot: &Arc<Slot>) -> Option<(Outcome, bool)> {
         let found = |state| {
             let outcome = match state {
@@ -224,8 +225,8 @@ impl Sampler {
             Some((outcome, false))
         };
         if !self.is_tracked(slot) {
-            // If it waits, it was woken when the profile began, and not polled since. It may wait
-            // again by now, but that wait's wakes are not recorded: it must not be marked.
+            // If it waits, it was woken when the profile began and has not been polled since. By now it may
+            // wait again, but wakes of that wait are not recorded, so it must not be marked.
             return found(slot.not_waiting().unwrap_or(NotWaiting::Ready));
         }
         let child = slot.any_child(&mut self.random);
@@ -236,7 +237,7 @@ impl Sampler {
         // The child first: if both are in one task, one poll answers for both.
         let has_several = matches!(child, Some((_, true)));
         if let Some((child, _)) = child {
-            // One whose wakes are not recorded yet is polled first, and seen the next time.
+            // A child whose wakes are not recorded yet is only polled now, and can be sampled the next time.
             if !self.is_tracked(&child) || child.try_mark(self.mark()).is_ok() {
                 slot.wake_child(&child);
             }
@@ -254,7 +255,7 @@ impl Sampler {
         }
     }
 
-    /// Enters the answers of polls made since the last call.
+    /// Records the answers of the polls since the last call.
     pub(crate) fn gather(&mut self) {
         for event in self.session.take_events() {
             let room = MAX_SAMPLES.saturating_sub(self.collected.costs.len());
@@ -304,7 +305,7 @@ impl Sampler {
         }
     }
 
-    /// Enters what was seen in later polls of requests that were sampled.
+    /// Records what later polls of sampled requests showed.
     fn gather_follow_ups(&mut self) {
         let Collected {
             waits,

@@ -1,4 +1,4 @@
-//! How polls send what they captured to the sampler.
+//! Messages from polls to the sampler.
 
 use std::mem;
 use std::sync::{Arc, Weak};
@@ -9,7 +9,7 @@ use crate::lock::lock;
 use crate::raw_stack::RawStack;
 use crate::sync::Mutex;
 
-/// A sample that awaits the next poll of the request it fell on.
+/// Mark of a sample that waits for the next poll of its request.
 pub(crate) struct Mark {
     pub(crate) session: Arc<Session>,
     /// Index of the sample within the session.
@@ -17,104 +17,105 @@ pub(crate) struct Mark {
     pub(crate) at: Instant,
 }
 
-/// What a poll answers to the samples that waited for it.
+/// Answer of a poll to the samples that waited for it.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// The poll left the request waiting, and these are the stacks in which it
-    /// registered its waker: more than one if it waits for several things at once. Of
-    /// `uncaptured` further ones there is no stack.
+    /// The poll left the request waiting. `stacks` are those in which it registered its waker:
+    /// more than one if it waits for several things at once. `uncaptured` counts further
+    /// registrations without a stack.
     Waiting {
         stacks: Vec<RawStack>,
         uncaptured: u32,
     },
     /// The poll left the request waiting without registering a waker.
     Unregistered,
-    /// Something else woke the request between the sample and the poll: what it had
-    /// waited for is over.
+    /// Something else woke the request between the sample and the poll, so the wait that the
+    /// sample fell on is over.
     WokenFirst,
     /// The request ended, or was dropped, before its stack was captured.
     Finished,
 }
 
-/// Whose poll it was.
+/// Owner of the polled future, and who polled it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whose {
-    /// That of a request.
+    /// A request.
     Request,
-    /// That of a child, by its request: that is what the request waits for, or a part of it.
+    /// A child, polled by its request: the request waits for it, or for a part of it.
     Member,
-    /// That of a child, by somebody else: the request may wait for it or not.
+    /// A child, polled by something else: the request may wait for it or not.
     Spawned,
 }
 
-/// One poll that answered one sample, or several that fell on the same request.
+/// One poll that answered one sample, or several samples of the same request.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) samples: Vec<(u32, Duration)>,
     pub(crate) whose: Whose,
     pub(crate) answer: Answer,
-    /// The time that each capture took.
+    /// Time that each capture took.
     pub(crate) costs: Vec<Duration>,
 }
 
-/// A request whose stack was captured, until something wakes it; and for some polls after that, if it may
-/// have futures that these do not poll.
+/// Watch over a request whose stack was captured, until something wakes it. It goes on for some
+/// polls after that if the request may have futures that these polls do not reach.
 pub(crate) struct Watch {
     session: Arc<Session>,
-    /// The samples that found it where it waits.
+    /// Samples that fell on the current wait.
     samples: Vec<u32>,
-    /// Where it was woken, with room for that from the start: a wake may happen under any
-    /// lock.
+    /// Stack that woke the request. Its room is reserved from the start, since a wake may happen under
+    /// any lock.
     pub(crate) woken_from: Vec<usize>,
-    /// The first of all its samples.
+    /// Sample that stands for the request in its follow-ups: the last mark of the first captured poll.
     first: u32,
-    /// The waits of polls before, and when those were.
+    /// Waits of earlier polls, with the time of the poll.
     kept: Vec<(Weak<Kept>, RawStack, Instant)>,
-    /// Those of the last one.
+    /// Waits of the last captured poll.
     last: Vec<RawStack>,
-    /// Further polls that are captured without a sample.
+    /// Number of further polls that are captured without a sample.
     polls_left: u8,
-    /// Of these, so many whatever they show: whether the same line is met again.
+    /// Number of polls after a wake so far. The first few are captured whatever they show, to see whether the
+    /// request waits at the same line again.
     looked_ahead: u8,
 }
 
-/// What a later poll of a request, of which there is a sample, left as it was.
+/// Waits that a later poll of a sampled request found and left.
 #[derive(Debug)]
 pub(crate) struct FollowUp<S> {
-    /// The first sample of the request.
+    /// Sample that stands for the request: see `Watch`.
     pub(crate) sample: u32,
     pub(crate) at: Instant,
-    /// From where it was woken to this poll. None if that is not known, or the sampler did it.
+    /// Stack that woke the request for this poll. None if it is not known, or if the sampler did it.
     pub(crate) woken_from: Option<S>,
-    /// Waits that go on, though this poll did not reach their futures; and for how long they are so.
+    /// Waits that go on although this poll did not reach their futures, with the time since these were polled.
     pub(crate) left: Vec<(S, Duration)>,
-    /// What was waited for in this poll.
+    /// Waits that this poll registered.
     pub(crate) waits: Vec<S>,
-    /// Of these, what the request still waits for after it: a future that ended in it may have cloned the waker
-    /// before.
+    /// Waits among `waits` that still go on after the poll. The others belong to futures that cloned the waker and
+    /// then ended in the same poll.
     pub(crate) open: Vec<S>,
 }
 
-/// A wait ended.
+/// End of a wait.
 pub(crate) struct Wake {
-    /// The samples that fell on it.
+    /// Samples that fell on the wait.
     pub(crate) samples: Vec<u32>,
-    /// Whether its request had no sample for some polls before.
+    /// True if `samples` begins with the sample that stands for the request in its follow-ups.
     pub(crate) is_first: bool,
-    /// From where it was woken.
+    /// Stack that woke the request.
     pub(crate) stack: RawStack,
 }
 
-/// Deeper stacks of wakes are cut at their outer end.
+/// Most frames of the stack of a wake; deeper stacks are cut at their outer end.
 const MAX_WAKE_FRAMES: usize = 128;
-/// So many polls after a sample are captured at most, and most of them are not.
+/// Most polls after a sample that are captured. Most of those polls are not.
 const MAX_FOLLOWED: u8 = 8;
-/// A loop may have so many waits in a round.
+/// Number of polls after a sample that are captured whatever they show, as many as a round of a loop may have waits.
 pub(crate) const LOOKED_AHEAD: u8 = 4;
 
 impl Watch {
-    /// Of the samples that these marks stand for, and of those of an earlier poll in the same
-    /// wait.
+    /// Returns a watch for the samples of these marks. It continues `earlier` if that belongs to the
+    /// same profile. None if there are no marks.
     pub(crate) fn of(marks: &[Mark], earlier: Option<Box<Watch>>) -> Option<Box<Self>> {
         let last = marks.last()?;
         let session = &last.session;
@@ -139,7 +140,7 @@ impl Watch {
         Some(watch)
     }
 
-    /// Sends to the sampler where the request was woken, if that is known.
+    /// Sends the stack that woke the request to the sampler, if it is known.
     pub(crate) fn send(&mut self) {
         if self.samples.is_empty() || self.woken_from.is_empty() {
             return;
@@ -153,13 +154,13 @@ impl Watch {
         });
     }
 
-    /// Tells the sampler what a poll that left the request waiting did not reach, and keeps what it captured.
-    /// Whether the next poll may be worth as much: if the request waits for several things, or was woken for
-    /// something else than what it waits for.
+    /// Tells the sampler which waits a poll that left the request waiting did not reach, and keeps what it captured.
+    /// Returns whether to capture the next poll too. There are three reasons for it: the request waits for several
+    /// things, it was woken for something else than its wait, or it has been followed for only a few polls.
     pub(crate) fn follow(&mut self, captured: &Captured) -> bool {
         let now = Instant::now();
         let was_woken = !self.woken_from.is_empty();
-        // A future that this poll reached has another clone by now, or none.
+        // A future that this poll reached has replaced its clone, or dropped it.
         self.kept.retain(|(kept, ..)| kept.strong_count() > 0);
         let left = self
             .kept
@@ -194,11 +195,11 @@ impl Watch {
     }
 }
 
-/// The events of one profile that the sampler has not taken yet.
+/// Events of one profile that the sampler has not taken yet.
 #[derive(Default)]
 pub(crate) struct Session {
     events: Mutex<Vec<Event>>,
-    /// Samples, and where the wait ended that they fell on.
+    /// Ends of waits that samples fell on.
     releases: Mutex<Vec<Wake>>,
     follow_ups: Mutex<Vec<FollowUp<RawStack>>>,
 }
@@ -217,8 +218,7 @@ impl Session {
     }
 }
 
-/// Sends the answer to `marks` to their session. `began` is when the poll began that
-/// gives it.
+/// Sends the answer to `marks` to their session. `began` is the start of the poll that answers.
 pub(crate) fn answer(
     marks: &[Mark],
     began: Instant,
@@ -226,8 +226,8 @@ pub(crate) fn answer(
     answer: Answer,
     costs: Vec<Duration>,
 ) {
-    // A profiler takes one profile at a time, but a mark may be left of an earlier one
-    // that ended before this poll.
+    // A profiler takes one profile at a time, but an earlier one may have ended before this poll and
+    // left a mark.
     let Some(last) = marks.last() else { return };
     let samples = marks
         .iter()

@@ -1,4 +1,4 @@
-//! The state of a profiler, which all copies of its handle share.
+//! State of a profiler, which all clones of its handle share.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,20 +9,19 @@ use crate::registry::Registry;
 use crate::symbols::SymbolCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
 
-/// Requests are registered, so that a profile finds those already in flight.
+/// Bit that is set while requests are registered, so that a profile finds those already in flight.
 const ARMED: u32 = 1;
-/// A profile is being taken.
+/// Bit that is set while a profile is taken.
 const PROFILING: u32 = 2;
-/// The number of the current or last profile is counted in units of this.
+/// Unit in which the state counts the number of the current or last profile.
 const GENERATION: u32 = 4;
 
-/// What the profiler does, in one word: whoever reads that a profile is being taken reads
-/// which one.
+/// State of the profiler in one word, so that a thread that sees a profile running also sees its number.
 #[derive(Clone, Copy)]
 pub(crate) struct State(u32);
 
 impl State {
-    /// Nothing is registered.
+    /// Returns whether nothing is registered.
     pub(crate) fn is_off(self) -> bool {
         self.0 & (ARMED | PROFILING) == 0
     }
@@ -31,7 +30,7 @@ impl State {
         self.0 & PROFILING != 0
     }
 
-    /// The number of the current or last profile; 0 if there was none.
+    /// Returns the number of the current or last profile, or 0 if there was none.
     pub(crate) fn generation(self) -> u32 {
         self.0 / GENERATION
     }
@@ -42,15 +41,15 @@ pub(crate) struct Shared {
     busy: AtomicBool,
     started: Mutex<Option<Instant>>,
     pub(crate) registry: Registry,
-    /// Requests that began before the profile and were first polled during it.
+    /// Number of requests that began before the profile, unregistered, and were registered during it.
     late: AtomicU64,
-    /// The time for which those were in flight unseen.
+    /// Sum of the times, in nanoseconds, for which the late requests were in flight unseen.
     late_nanos: AtomicU64,
     pub(crate) symbols: Mutex<SymbolCache>,
 }
 
 impl Shared {
-    /// Of a profiler that is off.
+    /// Returns the state of a profiler that is off.
     pub(crate) fn new() -> Self {
         Shared {
             state: AtomicU32::new(0),
@@ -76,7 +75,7 @@ impl Shared {
         }
     }
 
-    /// Counts a request that began before the profile and is polled for the first time.
+    /// Counts a request that began before the profile, and is registered only now.
     pub(crate) fn count_late(&self) {
         if let Some(started) = *lock(&self.started) {
             let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -85,7 +84,7 @@ impl Shared {
         }
     }
 
-    /// How many there were, and the time for which they were in flight unseen.
+    /// Returns the number of late requests, and the time for which they were in flight unseen.
     pub(crate) fn late(&self) -> (u64, Duration) {
         let nanos = self.late_nanos.load(Ordering::Relaxed);
         (
@@ -95,8 +94,8 @@ impl Shared {
     }
 }
 
-/// The right to take a profile, which one thread at a time has. Dropping it, also by a
-/// panic, switches profiling off and gives the right back.
+/// Right to take a profile, which one thread at a time has. Dropping it, even by a panic, switches
+/// profiling off and returns the right.
 pub(crate) struct Permit {
     pub(crate) shared: Arc<Shared>,
 }
@@ -110,7 +109,7 @@ impl Permit {
         Ok(Permit { shared })
     }
 
-    /// From here on polls are tracked. Returns the profile's number.
+    /// Starts the tracking of polls, and returns the profile's number.
     pub(crate) fn switch_on(&self) -> u32 {
         let shared = &self.shared;
         shared.late.store(0, Ordering::Relaxed);
@@ -128,7 +127,7 @@ impl Permit {
         shared.state().generation()
     }
 
-    /// Back to off or armed.
+    /// Stops the tracking of polls: the profiler is off or armed again.
     pub(crate) fn switch_off(&self) {
         self.shared.state.fetch_and(!PROFILING, Ordering::AcqRel);
     }

@@ -18,75 +18,75 @@ const WOKEN: u8 = 2;
 const MARKED: u8 = 4;
 /// The future has ended, or was dropped.
 const GONE: u8 = 8;
-/// A response body that the server has not polled since its last frame.
+/// It is a response body that the server has not polled since its last frame.
 const BACKPRESSURED: u8 = 16;
-/// Its stack was captured, and its next wake is to tell from where it comes.
+/// Its stack was captured, and its next wake is to record the stack that it comes from.
 const WATCHED: u8 = 32;
 
 thread_local! {
-    /// The request one of whose children the sampler wakes on this thread. The child may
-    /// wake its request at once, which is then the sampler's own wake.
+    /// Request whose child the sampler is waking on this thread. If the child wakes its request
+    /// at once, that wake counts as the sampler's own.
     static PROBED: Cell<*const Slot> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Why no poll can tell where a request waits.
+/// Reason why no poll can tell where a request waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotWaiting {
-    /// Woken, not yet polled.
+    /// Woken and not yet polled.
     Ready,
     /// Being polled.
     Running,
     /// A body that the server has not polled since its last frame.
     Backpressured,
-    /// Ended, hence not in flight at all.
+    /// Ended, and so not in flight at all.
     Gone,
 }
 
-/// What a request shares with the sampler. Every request needs one, so it is small.
+/// State that a request shares with the sampler. Every request needs one, so it is small.
 pub(crate) struct Slot {
-    /// The bits above.
+    /// Bits of the constants above.
     state: AtomicU8,
-    /// Number of the profile during which the last poll was made, if that poll was given
-    /// a tracking waker, so that `WOKEN` is complete; otherwise 0.
+    /// Number of the profile during which the last poll was made, if that poll got a tracking
+    /// waker, so that `WOKEN` is complete. Otherwise 0.
     tracked_in: AtomicU32,
-    /// Its index in its shard; written under the shard's lock.
+    /// Its index in its shard, written under the shard's lock.
     pub(crate) place: AtomicUsize,
-    /// A child is found through its request, not in the registry.
+    /// True for a child, which is found through its request and not in the registry.
     pub(crate) is_child: bool,
     pub(crate) shard: usize,
     /// Index into the shard's routes.
     pub(crate) route: usize,
-    /// It is no request, and counted apart.
+    /// True for a response body or a wait for a service, which are counted apart from requests.
     pub(crate) is_part: bool,
-    /// Of some requests that began while a profile was taken.
+    /// Start of the request, if it is one of those that are timed.
     pub(crate) began: Option<Instant>,
-    /// The executor's waker of the first poll.
+    /// Executor's waker of the first poll.
     first_waker: Waker,
     rare: Mutex<Option<Box<Rare>>>,
 }
 
-/// What most requests never have.
+/// Parts of the state that most requests never need.
 #[derive(Default)]
 pub(crate) struct Rare {
     pub(crate) marks: Vec<Mark>,
     children: Vec<Weak<Slot>>,
     watch: Option<Box<Watch>>,
-    /// The executor's waker of the last poll, if it is not that of the first.
+    /// Executor's waker of the last poll, if it differs from that of the first.
     waker: Option<Waker>,
 }
 
-/// What a poll finds when it begins.
+/// State that a poll finds when it begins.
 #[derive(Default)]
 pub(crate) struct Begun {
-    /// The marks that it has to answer.
+    /// Marks that the poll has to answer.
     pub(crate) marks: Vec<Mark>,
-    /// Something else than the sampler woke the request.
+    /// True if something other than the sampler woke the request.
     pub(crate) woken: bool,
     pub(crate) watch: Option<Box<Watch>>,
 }
 
 impl Slot {
-    /// Of a request, or of a part of one, that the registry knows.
+    /// Returns the slot of a request, or of a part of one, that the registry knows.
     pub(crate) fn request(
         first_waker: Waker,
         shard: usize,
@@ -104,10 +104,10 @@ impl Slot {
         }
     }
 
-    /// Of a part of a request that is polled elsewhere. The registry does not know it.
+    /// Returns the slot of a part of a request that is polled elsewhere. The registry does not know it.
     pub(crate) fn child(first_waker: Waker) -> Self {
         Slot {
-            // It is made by the first poll.
+            // The first poll makes the slot, so it is running.
             state: AtomicU8::new(RUNNING),
             tracked_in: AtomicU32::new(0),
             place: AtomicUsize::new(0),
@@ -121,7 +121,7 @@ impl Slot {
         }
     }
 
-    /// Takes out what may own something else, so that the slot can be kept for another
+    /// Takes out everything that may own something else, so that the slot can be reused for another
     /// request.
     pub(crate) fn empty(&mut self) -> (Waker, Option<Box<Rare>>) {
         let waker = std::mem::replace(&mut self.first_waker, Waker::noop().clone());
@@ -156,8 +156,8 @@ impl Slot {
         }
     }
 
-    /// Captures from where the request is woken. This may be under a lock of whoever wakes
-    /// it, so nothing is allocated, and if a poll has begun meanwhile nothing is captured.
+    /// Captures the stack that wakes the request. The waking code may hold any lock, so this
+    /// allocates nothing. If a poll has begun in the meantime, it captures nothing.
     #[cold]
     fn record_release(&self) {
         if let Ok(mut rare) = self.rare.try_lock() {
@@ -167,9 +167,9 @@ impl Slot {
         }
     }
 
-    /// To be called after [`begin_poll`](Self::begin_poll): a thread that reads the
-    /// profile's number must not read the state of an earlier poll, whose wakes were not
-    /// recorded.
+    /// Records the profile during which this poll is made, or 0. Call it after
+    /// [`begin_poll`](Self::begin_poll): a thread that reads the profile's number must not read the
+    /// state of an earlier poll, whose wakes were not recorded.
     pub(crate) fn set_tracked_in(&self, generation: u32) {
         self.tracked_in.store(generation, Ordering::Release);
     }
@@ -178,7 +178,7 @@ impl Slot {
         self.tracked_in.load(Ordering::Acquire) == generation
     }
 
-    /// Ends a poll that did not finish the future. With a watch the next wake is captured.
+    /// Ends a poll that did not finish the future. With a watch, the next wake is captured.
     pub(crate) fn end_poll(&self, backpressured: bool, watch: Option<Box<Watch>>) {
         let mut bits = RUNNING | if backpressured { BACKPRESSURED } else { 0 };
         if watch.is_some() {
@@ -189,7 +189,7 @@ impl Slot {
         self.state.fetch_xor(bits, Ordering::AcqRel);
     }
 
-    /// Records that the future has ended. Returns the marks that no poll will answer.
+    /// Records that the future has ended, and returns the marks that no poll will answer.
     pub(crate) fn retire(&self) -> Vec<Mark> {
         self.state.fetch_or(GONE, Ordering::AcqRel);
         self.take_marks()
@@ -201,11 +201,11 @@ impl Slot {
             .map_or_else(Vec::new, |rare| std::mem::take(&mut rare.marks))
     }
 
-    /// Has the next poll answer `mark`, if the request is waiting now. To cause that poll,
-    /// call [`Slot::wake`].
+    /// Makes the next poll answer `mark`, if the request is waiting now. Call [`Slot::wake`] to
+    /// cause that poll.
     pub(crate) fn try_mark(&self, mark: Mark) -> Result<(), NotWaiting> {
-        // The lock is held across the change of state, so that a poll which sees
-        // `MARKED` finds the mark.
+        // The lock is held across the change of state, so that a poll which sees `MARKED` finds
+        // the mark.
         let mut rare = lock(&self.rare);
         self.state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
@@ -216,18 +216,18 @@ impl Slot {
         Ok(())
     }
 
-    /// The state at this moment, without marking anything.
+    /// Returns why the request is not waiting, or None if it waits. Marks nothing.
     pub(crate) fn not_waiting(&self) -> Option<NotWaiting> {
         not_waiting(self.state.load(Ordering::Acquire))
     }
 
-    /// The executor's waker of the first poll.
+    /// Returns the executor's waker of the first poll.
     pub(crate) fn first_waker(&self) -> &Waker {
         &self.first_waker
     }
 
-    /// Keeps the executor's waker of this poll, and returns whether it is another than
-    /// before. While it is kept, `will_wake` cannot mistake a new waker for it.
+    /// Keeps the executor's waker of this poll, and returns whether it differs from the one before.
+    /// While it is kept, `will_wake` cannot mistake a new waker for it.
     pub(crate) fn set_waker(&self, waker: &Waker) -> bool {
         let mut rare = lock(&self.rare);
         let kept = &mut rare.get_or_insert_default().waker;
@@ -241,7 +241,7 @@ impl Slot {
         true
     }
 
-    /// Has the executor poll the request. The request does not count as woken by that.
+    /// Makes the executor poll the request. This does not count as a wake of the request.
     pub(crate) fn wake(&self) {
         // Outside the lock: a wake may run any code.
         let waker = lock(&self.rare)
@@ -253,8 +253,8 @@ impl Slot {
         }
     }
 
-    /// Has the executor poll a child of this request, which does not count as woken if the
-    /// child wakes it in turn.
+    /// Makes the executor poll a child of this request. If the child wakes the request in turn, that
+    /// does not count as a wake of the request.
     pub(crate) fn wake_child(&self, child: &Slot) {
         struct Reset;
         impl Drop for Reset {
@@ -270,16 +270,16 @@ impl Slot {
     pub(crate) fn add_child(&self, child: &Arc<Slot>) {
         let mut rare = lock(&self.rare);
         let children = &mut rare.get_or_insert_default().children;
-        // One sweep before each doubling, so the cost of a child stays constant.
+        // Swept once before each doubling, so the cost of a child stays constant.
         if children.len() == children.capacity() {
             children.retain(|child| child.strong_count() > 0);
         }
         children.push(Arc::downgrade(child));
     }
 
-    /// One child in flight, each with the same probability, and whether there are others.
+    /// Returns one child in flight, each with the same probability, and whether there are others.
     pub(crate) fn any_child(&self, random: &mut fastrand::Rng) -> Option<(Arc<Slot>, bool)> {
-        // Dropped after the lock: a child may own the last waker of a task.
+        // Dropped after the lock is released: a child may own the last waker of a task.
         let mut over = Vec::new();
         let mut rare = lock(&self.rare);
         let children = &mut rare.as_mut()?.children;

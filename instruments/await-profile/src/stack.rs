@@ -1,4 +1,4 @@
-//! Resolved call stacks, whole and as a reader wants to see them.
+//! Resolved call stacks, whole and shortened for a reader.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use crate::options::ProfileOptions;
 use crate::symbols::{Symbol, Symbols};
 use crate::waits_table::row_of;
 
-/// Which frames of a stack to show.
+/// Frames of a stack that a profile shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Frames {
-    /// The reader's own functions with file and line, the function by which a
-    /// library was entered, and last the primitive that is waited for.
+    /// Your own functions with file and line, the function by which a library was entered, and
+    /// last the primitive that is waited for.
     #[default]
     Own,
-    /// Every frame between the request's outermost future and the primitive, those
-    /// of the framework and the standard library included.
+    /// Every frame between the request's outermost future and the primitive, including those of the
+    /// framework and the standard library.
     All,
 }
 
@@ -27,7 +27,7 @@ pub enum Frames {
 pub(crate) struct Stack {
     all: Vec<Frame>,
     own: Vec<Frame>,
-    /// The stack is that of a timer which bounds how long something else may take.
+    /// True for a timer that bounds how long something else may take.
     pub(crate) is_timeout: bool,
 }
 
@@ -41,13 +41,13 @@ impl Stack {
         }
     }
 
-    /// Of a wake.
+    /// Returns the stack of a wake.
     pub(crate) fn of_release(innermost_first: &[Symbols], options: &ProfileOptions) -> Self {
         let all = resolve_between(
             innermost_first,
             options.own_crates.as_deref(),
             &WAKES,
-            // That of a request, or of a task that belongs to none.
+            // The poll of a request, or of a task that belongs to no request.
             &["Probe::poll", "task::core::Core::poll"],
         );
         let is_in = |modules: &[&str]| {
@@ -59,7 +59,7 @@ impl Stack {
         let remark = |text| vec![Frame::text(text, FrameKind::Remark)];
         let own = if is_in(PathMeaning::Driver.names()) {
             remark("(the runtime: a timer or the network)")
-        // Workers of the runtime are threads of that pool, too.
+        // Worker threads of the runtime belong to that pool too.
         } else if !says_who
             && is_in(PathMeaning::BlockingPool.names())
             && !is_in(PathMeaning::Scheduler.names())
@@ -75,13 +75,13 @@ impl Stack {
         }
     }
 
-    /// Whether this wake came from a thread of the blocking pool.
+    /// Returns whether this wake came from a thread of the blocking pool.
     pub(crate) fn is_of_pool_thread(&self) -> bool {
         self.own.iter().any(|frame| frame.path == POOL_THREAD)
     }
 
-    /// Names the wait for a handle, once its wakes have told that it is that of a closure which runs on a
-    /// blocking thread. Its own names do not tell.
+    /// Names the wait for a `JoinHandle`, once its wakes have shown that it belongs to a closure on a blocking
+    /// thread. The frames of the wait alone do not show that.
     pub(crate) fn of_blocking(&mut self) {
         let closure = Frame::text("tokio::task::spawn_blocking", FrameKind::Primitive);
         let is_handle = |leaf: &Frame| leaf.path == "tokio::task::JoinHandle";
@@ -100,15 +100,15 @@ impl Stack {
     }
 }
 
-/// Functions of the profiler that a clone of the waker, or a wake during the poll, goes
-/// through. Which of them have frames of their own is the optimiser's choice.
+/// Functions of the profiler that a clone of the waker, or a wake during the poll, goes through.
+/// The optimizer decides which of them have frames of their own.
 const CLONES: [&str; 4] = [
     "clone_waker",
     "Recorder::wake",
     "clone_hook::clone",
     "clone_hook::wake_by_ref",
 ];
-/// Those that a wake after the poll goes through.
+/// Functions of the profiler that a wake after the poll goes through.
 const WAKES: [&str; 8] = [
     "capture::Kept::wake",
     "capture::Kept::wake_by_ref",
@@ -120,16 +120,16 @@ const WAKES: [&str; 8] = [
     "Changed::wake_by_ref",
 ];
 
-/// What let go of who waits for a closure of `spawn_blocking`.
+/// Frame of a wake that ends the wait for a closure of `spawn_blocking`.
 const POOL_THREAD: &str = "(a thread of the blocking pool)";
 
-/// All frames of a wait, outermost first, without those of the profiler at either end.
+/// Returns all frames of a wait, outermost first, without those of the profiler at either end.
 fn resolve(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Vec<Frame> {
     let polls = ["poll_hooked", "poll_recorded"];
     resolve_between(innermost_first, own_crates, &CLONES, &polls)
 }
 
-/// The frames outside of the `hook`s, up to the poll that is one of `polls`.
+/// Returns the frames outside of the `hook`s, up to the first poll among `polls`.
 fn resolve_between(
     innermost_first: &[Symbols],
     own_crates: Option<&[String]>,
@@ -150,7 +150,7 @@ fn resolve_between(
     let inner = hook.map_or(0, |at| at + 1);
     let of_task = |symbol: &&&Symbol| path_of(symbol).starts_with("core::task::");
     let inner = inner + symbols[inner..].iter().take_while(of_task).count();
-    // Outer end: the poll that recorded.
+    // Outer end: the poll that captured the stack.
     let outer = symbols[inner..]
         .iter()
         .position(|symbol| is_named(symbol, polls))
@@ -173,7 +173,7 @@ fn resolve_between(
                 kind,
             }
         })
-        // The closures by which the wrapper calls the future.
+        // Leaves out the closures by which the wrapper calls the future.
         .skip_while(|frame| crate_of(&frame.path) == "await_profile")
         .collect();
     claim_macros(&mut frames);
@@ -183,8 +183,8 @@ fn resolve_between(
     frames
 }
 
-/// A closure that a library's macro wrote into the reader's function has the
-/// macro's place and the function's name: it is the reader's.
+/// Marks closures as the reader's own that a library's macro wrote into the reader's function.
+/// Such a closure has the macro's file and line, and the function's name.
 fn claim_macros(frames: &mut [Frame]) {
     let own: HashSet<String> = frames
         .iter()
@@ -198,9 +198,9 @@ fn claim_macros(frames: &mut [Frame]) {
     }
 }
 
-/// Of all frames those that the reader wrote or called.
+/// Returns the frames that the reader wrote or called.
 fn own_frames(stack: &[Frame]) -> Vec<Frame> {
-    // A well-known wait is named, in place of what is inside of it.
+    // The name of a well-known wait replaces the frames inside of it.
     if let Some((row, at)) = row_of(stack).filter(|(row, _)| row.is_frame()) {
         let mut shown = shown_frames(&stack[..=at]);
         shown.push(Frame::text(row.wait.what, FrameKind::Remark));
@@ -209,7 +209,7 @@ fn own_frames(stack: &[Frame]) -> Vec<Frame> {
     shown_frames(stack)
 }
 
-/// Those that the reader wrote or called, and the one that is waited for.
+/// Returns the frames that the reader wrote or called, and the primitive that is waited for.
 fn shown_frames(stack: &[Frame]) -> Vec<Frame> {
     let last_user = stack
         .iter()
@@ -233,7 +233,7 @@ fn shown_frames(stack: &[Frame]) -> Vec<Frame> {
                     _ => shown.push(frame.clone()),
                 }
             }
-            // Of a library only the function by which it was entered.
+            // A library shows only the function by which it was entered.
             FrameKind::Library if entered != Some(crate_of(&frame.path)) => {
                 entered = Some(crate_of(&frame.path));
                 shown.push(frame.clone());
@@ -246,7 +246,7 @@ fn shown_frames(stack: &[Frame]) -> Vec<Frame> {
     shown
 }
 
-/// What is waited for, among the frames inside the reader's last one.
+/// Returns the primitive that is waited for, among the frames inside the reader's last one.
 fn primitive(tail: &[Frame]) -> Option<&Frame> {
     let is_public = |frame: &&Frame| {
         frame.kind == FrameKind::Primitive && !PathMeaning::Internal.fits(&frame.path)

@@ -1,4 +1,4 @@
-//! The figures of a profile.
+//! Figures of a profile.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,81 +14,81 @@ use crate::profile::{Profile, millis};
 use crate::stack::Frames;
 use crate::unpolled::Unpolled;
 
-/// The figures of a profile. Times are in the unit that their name ends in.
+/// Figures of a profile. The name of a time ends in its unit.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Summary {
-    /// How long was sampled.
+    /// Duration of sampling.
     pub seconds: f64,
-    /// Samples per second that were asked for.
+    /// Requested number of samples per second.
     pub budget_per_second: u32,
-    /// Samples per second that were taken, whether or not anything was in flight.
+    /// Samples taken per second, whether or not anything was in flight.
     pub true_rate_per_second: f64,
-    /// What the samples found.
+    /// Numbers of samples by what they found.
     pub samples: Samples,
-    /// Requests in flight, averaged over time.
+    /// Number of requests in flight, averaged over time.
     pub mean_in_flight: f64,
-    /// Requests finished during the profile, response bodies not counted.
+    /// Number of requests that finished during the profile, without response bodies.
     pub finished: u64,
-    /// Mean time of a request by Little's law, over all routes; none if none finished. Of
-    /// routes that differ it says little: see [`RouteSummary::latency_ms`].
+    /// Mean time of a request by Little's law, over all routes. None if no request finished. If
+    /// routes differ, it says little: see [`RouteSummary::latency_ms`].
     pub mean_latency_ms: Option<f64>,
-    /// That of the mean time. None for a profile of few moments or few requests.
+    /// Interval of the mean time. None if the profile has few moments or few requests.
     pub mean_latency_interval_ms: Option<Interval>,
-    /// Requests that began before the profile and were registered during it: none if the
-    /// profiler was armed before they began.
+    /// Number of requests that began before the profile, unregistered, and were registered during it. It is 0
+    /// if the profiler was armed before they began.
     pub late_requests: u64,
-    /// The sum of the times for which those were in flight unseen.
+    /// Sum of the times for which the late requests were in flight unseen.
     pub unseen_request_seconds: f64,
-    /// From marking a waiting request to its poll: how long the runtime takes to get to a
-    /// task that is ready.
+    /// Delay between marking a waiting request and its next poll: the time that the runtime needs to
+    /// get to a task that is ready.
     pub scheduling_delay_us: Quantiles,
-    /// The time that the capture of one call stack takes.
+    /// Time that the capture of one call stack takes.
     pub capture_cost_us: Quantiles,
-    /// The one with most requests in flight first.
+    /// Figures by route, the route with the most requests in flight first.
     pub routes: Vec<RouteSummary>,
-    /// Where requests wait, in frames of the reader's own. The place with most of them first.
+    /// Places where requests wait, in frames of your own code, the place with the most requests first.
     pub places: Vec<Share>,
-    /// Who let go of what requests waited for.
+    /// Code that released what requests waited for.
     pub releases: Vec<Release>,
-    /// Futures that requests have and did not poll, while they awaited something else.
+    /// Futures that requests did not poll while they awaited something else.
     pub unpolled: Vec<Unpolled>,
-    /// What all this says, in sentences.
+    /// Findings of the profile in sentences.
     pub remarks: Vec<Remark>,
 }
 
-/// How many samples found what. Their sum is all moments that were sampled.
+/// Numbers of samples by what they found. All but `missed` add up to the number of sampled moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Samples {
-    /// A request waiting, and where.
+    /// A waiting request whose stack was captured.
     pub waiting: u64,
     /// A request woken and not yet polled.
     pub ready: u64,
     /// A request being polled.
     pub running: u64,
-    /// A request waiting, which something else woke before its stack was captured.
+    /// A waiting request that something else woke before its stack was captured.
     pub woken_first: u64,
-    /// A request waiting, which ended before its stack was captured.
+    /// A waiting request that ended before its stack was captured.
     pub finished_first: u64,
-    /// A request pending that kept no waker when polled.
+    /// A pending request that kept no waker when polled.
     pub unregistered: u64,
-    /// A response body that the server had not polled since its last frame: the client
-    /// has not taken that yet.
+    /// A response body that the server has not polled since its last frame: the client has not
+    /// taken that frame yet.
     pub backpressured: u64,
-    /// A request waiting, which its executor did not poll before the profile ended.
+    /// A waiting request that its executor did not poll before the profile ended.
     pub unanswered: u64,
-    /// Nothing in flight.
+    /// A moment with nothing in flight.
     pub idle: u64,
-    /// Moments passed over because the sampler's thread got no CPU. They were not
-    /// sampled and are no part of the sum.
+    /// Moments that were passed over, not sampled, because the sampler's thread got no CPU. They are
+    /// not part of the sum.
     pub missed: u64,
 }
 
 impl Samples {
-    /// All samples that fell on a request.
+    /// Returns the number of samples that fell on a request.
     pub fn of_requests(&self) -> u64 {
         self.waiting
             + self.ready
@@ -106,42 +106,42 @@ impl Samples {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RouteSummary {
-    /// Its label; that of a response body, or of the wait for a service, says so.
+    /// Label of the route. For a response body, or a wait for a service, the label says so.
     pub route: String,
-    /// It is the body of answers, or a wait for a service, and no request.
+    /// True if this is a response body, or a wait for a service, and no request.
     pub is_part: bool,
-    /// Samples that fell on it.
+    /// Number of samples that fell on the route.
     pub samples: u64,
-    /// Its share of all requests in flight, between 0 and 1.
+    /// Share of all requests in flight that belong to the route, between 0 and 1.
     pub share: f64,
-    /// That of the share. None for a profile of few moments.
+    /// Interval of the share. None if the profile has few moments.
     pub share_interval: Option<Interval>,
-    /// Requests in flight, averaged over time.
+    /// Number of requests in flight, averaged over time.
     pub mean_in_flight: f64,
-    /// Requests finished during the profile.
+    /// Number of requests that finished during the profile.
     pub finished: u64,
-    /// Requests dropped before they finished, as when a client goes away.
+    /// Number of requests dropped before they finished, for example because a client went away.
     pub dropped: u64,
-    /// Answers by status. Empty of what is no request of HTTP.
+    /// Answers by HTTP status. All 0 for what is no HTTP request.
     pub answers: Answers,
-    /// Mean time after which requests were dropped. None if none of those was measured.
+    /// Mean time after which requests were dropped. None if no dropped request was timed.
     pub dropped_after_ms: Option<f64>,
-    /// The longest time of a request that was measured.
+    /// Longest time of a timed request, finished or dropped. None if no request was timed.
     pub longest_ms: Option<f64>,
-    /// The longest time, in seconds, in which requests were in flight and none finished.
+    /// Longest time, in seconds, in which requests were in flight and none finished.
     pub longest_standstill: f64,
-    /// Mean time of a request by Little's law.
+    /// Mean time of a request by Little's law. None if no request finished.
     pub latency_ms: Option<f64>,
-    /// That of this mean time. None for a profile of few moments, or of few requests of this
+    /// Interval of that mean time. None if the profile has few moments, or few requests of this
     /// route.
     pub latency_interval_ms: Option<Interval>,
-    /// Mean time of the requests that both began and finished during the profile,
-    /// measured for the first ones and for every sixteenth.
-    /// Too small where requests take about as long as the profile.
+    /// Mean time of the requests that both began and finished during the profile. The first
+    /// requests of the route and every sixteenth request are timed. The mean is too small if
+    /// requests take about as long as the profile.
     pub measured_latency_ms: Option<f64>,
 }
 
-/// A distribution in brief.
+/// Summary of a distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -170,7 +170,7 @@ impl Quantiles {
         let Some(&max) = micros.last() else {
             return Quantiles::default();
         };
-        // By nearest rank: the least value that so many per cent do not exceed.
+        // Nearest rank: the smallest value that at least so many per cent of the values do not exceed.
         let percentile = |percent: usize| micros[(micros.len() * percent).div_ceil(100) - 1];
         Quantiles {
             count: micros.len() as u64,
@@ -184,7 +184,7 @@ impl Quantiles {
 }
 
 impl Profile {
-    /// The figures of this profile.
+    /// Returns the figures of this profile.
     pub fn summary(&self) -> Summary {
         let collected = &self.collected;
         let mut samples = Samples {
@@ -228,10 +228,10 @@ impl Profile {
         summary
     }
 
-    /// Figures by route, the one with most requests in flight first.
+    /// Returns the figures by route, the route with the most requests in flight first.
     pub fn routes(&self) -> Vec<RouteSummary> {
         let collected = &self.collected;
-        // Samples, and the requests in flight at them by run.
+        // Number of samples by route, and the sum of the requests in flight at them by run.
         let mut in_flight: BTreeMap<&str, (u64, Vec<f64>)> = collected
             .routes
             .keys()
@@ -279,13 +279,13 @@ impl Profile {
                 })
             })
             .collect();
-        // Stable: routes of equal share stay in the order of their names.
+        // The sort is stable: routes of equal share stay in the order of their names.
         routes.sort_by(|a, b| b.share.total_cmp(&a.share));
         routes
     }
 }
 
-/// The longest time over consecutive runs in which requests were in flight and none finished, in seconds.
+/// Returns the longest time, in seconds, over consecutive runs in which requests were in flight and none finished.
 fn standstill(in_flight: &[f64], finished: &[f64], times: &[f64]) -> f64 {
     let mut longest = 0.0_f64;
     let mut here = 0.0;
@@ -309,22 +309,23 @@ impl fmt::Debug for Profile {
             .finish_non_exhaustive()
     }
 }
-/// What a profile says of a place, as a sentence or two.
+/// A finding of a profile about one place, in a sentence or two.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Remark {
-    /// The route.
+    /// Label of the route.
     pub route: String,
-    /// What is waited for. None where futures are not polled.
+    /// Kind of wait there. None if the finding is about futures that are not polled.
     pub wait: Option<Wait>,
-    /// Of the route's requests in flight, those there; between 0 and 1.
+    /// Share of the route's requests in flight that are there, between 0 and 1. For futures that are not polled, the
+    /// share of the sampled requests in which this was seen.
     pub share: f64,
-    /// Requests there at once, averaged over time. None where futures are not polled.
+    /// Number of requests there at once, averaged over time. None for futures that are not polled.
     pub mean_in_flight: Option<f64>,
-    /// Such waits that follow each other, if a request has many that take long together.
+    /// Number of such waits that follow each other in a request. None if they are few or short.
     pub in_a_row: Option<f64>,
-    /// The sentences.
+    /// Finding in sentences.
     pub says: String,
 }
 

@@ -1,4 +1,4 @@
-//! Resolving addresses to functions, files and lines.
+//! Resolves addresses to functions, files and lines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 /// A function at an address, or one that was inlined there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
-    /// Demangled, without its hash.
+    /// Demangled name, without its hash.
     pub(crate) name: String,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
 }
 
-/// What is at an address: the innermost inlined function first.
+/// Functions at an address, the innermost inlined function first.
 pub(crate) type Symbols = Arc<[Symbol]>;
 
-/// The addresses that were resolved, kept from one profile to the next.
+/// Resolved addresses, kept from one profile to the next.
 #[derive(Default)]
 pub(crate) struct SymbolCache {
     resolved: HashMap<usize, Symbols>,
 }
 
 impl SymbolCache {
-    /// Looks the address up in the program's debug information. The first call reads
-    /// that information, which can take a second, and blocks captures meanwhile: call
+    /// Returns the functions at an address from the program's debug information. The first call reads
+    /// that information, which can take a second. On Windows it blocks captures for that time. So call
     /// it after sampling, on a thread that serves no requests.
     pub(crate) fn resolve(&mut self, address: usize) -> Symbols {
         self.resolved

@@ -1,8 +1,7 @@
-//! Locks, atomics and variables of a thread: those of the standard library.
+//! Locks, atomics and thread-local variables: those of the standard library.
 //!
-//! `scheduled-tests/` compiles the files of this crate that use them with loom's instead, which tries
-//! every order in which threads may take their steps. References are counted by the standard
-//! library's `Arc` there too: a waker is one.
+//! `scheduled-tests/` compiles the files of this crate that use them with loom's instead. Loom tries every order in
+//! which threads may take their steps. `Arc` is the standard library's there too, since wakers are made of it.
 
 pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -10,7 +9,7 @@ pub(crate) use std::sync::atomic::{
 pub(crate) use std::sync::{Mutex, MutexGuard};
 pub(crate) use std::thread_local;
 
-/// Shards of the registry: so many that two threads seldom lock the same one.
+/// Number of shards of the registry, so many that two threads seldom lock the same one.
 pub(crate) const SHARDS: usize = 32;
-/// Whether there is a stack to walk. Miri has none; it checks all the rest.
+/// Flag that is false if there is no stack to walk. Miri has none; it checks all the rest.
 pub(crate) const HAS_STACK: bool = !cfg!(miri);

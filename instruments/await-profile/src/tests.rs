@@ -14,12 +14,12 @@ use crate::AwaitProfiler;
 use crate::sampler::Sampler;
 use crate::shared::Permit;
 
-/// An executor's side of a request: counts its wakes.
+/// Executor's side of a request, which counts its wakes.
 #[derive(Default)]
 pub(crate) struct Task(AtomicUsize);
 
 impl Task {
-    /// The number of wakes since the last call.
+    /// Returns the number of wakes since the last call.
     pub(crate) fn wakes(&self) -> usize {
         self.0.swap(0, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The wrapper around a request's future, and around parts that are polled elsewhere.
+//! Wrapper around a request's future, and around parts that are polled elsewhere.
 
 use std::fmt;
 use std::pin::Pin;
@@ -34,7 +34,7 @@ impl<F> Tracked<F> {
 }
 
 impl<F: Future> Tracked<F> {
-    /// Polls the future; of its output, `ending` tells how it ended.
+    /// Polls the future. `ending` tells from its output how it ended.
     #[inline]
     pub(crate) fn poll_ending(
         self: Pin<&mut Self>,
@@ -55,11 +55,11 @@ impl<F: Future> Tracked<F> {
     }
 }
 
-/// Lets a future that is polled elsewhere be seen as part of the request that
-/// makes it: one that is spawned, or put into a `FuturesUnordered` or a `JoinSet`.
+/// Makes a future that is polled elsewhere part of the request that makes it. Use it for
+/// futures that you spawn, or put into a `FuturesUnordered` or a `JoinSet`.
 ///
-/// Without it a request that awaits a spawned task is seen waiting for a
-/// `JoinHandle`, and what the task waits for is not seen.
+/// Without it, a request that awaits a spawned task shows a wait for a `JoinHandle`, and not
+/// what the task waits for.
 ///
 /// ```
 /// # async fn example() {
@@ -71,12 +71,14 @@ impl<F: Future> Tracked<F> {
 /// # }
 /// ```
 ///
-/// A sample that falls on the request also shows one of its children, each with the
-/// same probability, beneath the request's own wait: as `(child)` if the request polls it, in a
-/// set; as `(spawned by this request)` if a task of its own does. Whether the handle that the
-/// request waits for is that task's is not known, so do not wrap what the request does not await.
-/// If there are several children, the frame says that this is one of them. Outside of a wrapped future, and while the profiler is
-/// off, `inherit` has no effect.
+/// A sample of the request also shows one of its children, each with the same probability, beneath
+/// the request's own wait. The frame is `(child)` if the request itself polls the child, in a set.
+/// It is `(spawned by this request)` if a task of its own polls the child. If there are several
+/// children, the frame says that this is one of them.
+///
+/// The profile cannot tell whether the request awaits that task's handle, so do not wrap tasks that
+/// the request does not await. Outside of a wrapped future, and while the profiler is off,
+/// `inherit` has no effect.
 pub fn inherit<F: Future>(future: F) -> Tracked<F> {
     Tracked::new(Probe::of_child(), future)
 }

@@ -1,20 +1,18 @@
 //! Wakers that record wakes.
 //!
-//! While a profile is taken, futures keep such a waker. It passes wakes on to the
-//! executor and records that there was one. Without that record, a request that was
-//! woken before the sampler chose it and polled after would be counted at its *next*
-//! wait, as if it had been there.
+//! While a profile is taken, futures keep such a waker. It passes wakes on to the executor and
+//! records that there was one. Without that record, a sample could fall on a request that had been
+//! woken before and was polled after. It would then count for the request's *next* wait.
 //!
-//! Every request pays for this, chosen or not. The slot is therefore such a waker
-//! itself, so that nothing is allocated: it has the executor's waker of the first poll,
-//! and for most requests that never changes.
+//! Every request pays for this, chosen or not. So nothing is allocated: the slot itself is such a
+//! waker. It has the executor's waker of the first poll, which never changes for most requests.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use crate::slot::Slot;
 
-/// A waker that records wakes in `slot` and passes them on to the `executor`'s.
+/// Returns a waker that records wakes in `slot` and passes them on to the `executor`'s.
 pub(crate) fn tracking_waker(slot: &Arc<Slot>, executor: &Waker) -> Waker {
     if slot.first_waker().will_wake(executor) {
         return Waker::from(slot.clone());
@@ -37,8 +35,8 @@ impl Wake for Slot {
     }
 }
 
-/// For a request that is polled with another waker than at first. A future that kept
-/// the first one goes on waking that.
+/// Waker of a request that is polled with another waker than at first. A future that kept the
+/// first one goes on waking that.
 struct Changed {
     slot: Arc<Slot>,
     executor: Waker,

@@ -1,11 +1,12 @@
-//! Futures that a request has and does not poll, while it awaits something else.
+//! Futures that a request holds and does not poll while it awaits something else.
 //!
-//! Such a future keeps what it holds, and may be handed more: a permit, a lock, a connection. Others
-//! wait for that, and none of the requests is seen to hold it
-//! ([futurelock](https://rfd.shared.oxide.computer/rfd/0609)). Two things give it away in a poll that
-//! follows a sample. A clone of the waker that was made in an earlier poll is still there: a future that
-//! had been polled since would have replaced it. Or the request was woken by a member of a set of
-//! futures, and its poll registers no set: the set was not polled.
+//! Such a future keeps what it holds, and may be given more: a permit, a lock, a connection. Others
+//! wait for that, and no request seems to hold it
+//! ([futurelock](https://rfd.shared.oxide.computer/rfd/0609)).
+//!
+//! A poll that follows a sample shows it in two ways. Either a clone of the waker from an earlier poll
+//! still exists: a future that had been polled since would have replaced it. Or a member of a set of
+//! futures woke the request, and its poll registers no set: the set was not polled.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -20,22 +21,22 @@ use crate::profile::{Profile, millis};
 use crate::stack::Frames;
 use crate::waits_table::wait_of;
 
-/// Futures that requests have and did not poll, while they awaited something else.
+/// Futures that requests hold and did not poll while they awaited something else.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Unpolled {
-    /// Where those futures wait, or the set that they are in is polled: from the route inwards.
+    /// Frames of the place where those futures wait, or where their set is polled, from the route inwards.
     pub frames: Vec<String>,
-    /// What the request awaited meanwhile, from the route inwards.
+    /// Frames of the wait that the request awaited instead, from the route inwards.
     pub instead: Vec<String>,
-    /// The code that woke one of them in vain, outermost first. Empty if nobody was seen to.
+    /// Code that woke one of them in vain, outermost frame first. Empty if no such wake was seen.
     pub woken_by: Vec<String>,
-    /// Sampled requests of which this was seen.
+    /// Number of sampled requests in which this was seen.
     pub requests: u64,
-    /// Sampled requests of this route that were looked at once more, after their sample.
+    /// Number of sampled requests of this route that were polled once more with capture after their sample.
     pub of_requests: u64,
-    /// The longest time for which such a future was not polled. None if no end was seen.
+    /// Longest time for which such a future was not polled. None if no end was seen.
     pub longest_ms: Option<f64>,
 }
 
@@ -47,11 +48,12 @@ struct Seen {
 }
 
 impl Profile {
-    /// Futures that requests have and did not poll while they awaited something else; those that most
-    /// requests have first.
+    /// Returns the futures that requests hold and did not poll while they awaited something else, those of
+    /// most requests first.
     ///
-    /// Seen are members of a `FuturesUnordered` (hence of `buffered`, `join_all` and their like) that were
-    /// woken, and futures that wait for a lock or a permit, as a `select!` by reference leaves them behind.
+    /// The result has members of a `FuturesUnordered` that were woken, and so also of `buffered`, `join_all`
+    /// and the like. It also has futures that a `select!` by reference leaves behind. These wait for a
+    /// lock, a permit, a connection of a pool or a timer.
     pub fn unpolled(&self) -> Vec<Unpolled> {
         let collected = &self.collected;
         let route_of = |sample: u32| &*collected.samples[sample as usize].route;
@@ -102,7 +104,7 @@ impl Profile {
                 let later = later.find(|later| {
                     later.sample == follow_up.sample && later.waits.iter().any(is_set)
                 });
-                // The set itself, if this request was seen at it; or else one of the same route.
+                // The set itself, if this request was seen waiting at it; otherwise a set of the same route.
                 let of_request = |other: u32| other == follow_up.sample;
                 let of_route = |other: u32| route_of(other) == route;
                 let sets = |is_theirs: &dyn Fn(u32) -> bool| {
@@ -139,15 +141,15 @@ impl Profile {
         unpolled
     }
 
-    /// Whether both wait inside the same line of the reader's, so that one may have taken the other's place.
+    /// Returns whether both wait inside the same line of the reader's, so that one may have replaced the other.
     fn is_same_code(&self, stack: StackId, other: StackId) -> bool {
         let own = |stack: StackId| own_line(self.stacks[stack as usize].frames(Frames::Own));
         stack == other || own(stack) == own(other)
     }
 
-    /// Whether a waker that is kept for this wait says that its future exists. Locks and timers take it
-    /// out with the future; sockets and channels may keep it for longer. A timer counts for what a
-    /// function of the reader's around it may hold, if that is not around what is awaited instead.
+    /// Returns whether a waker that is kept for this wait shows that its future exists. Locks and timers drop
+    /// the waker with the future; sockets and channels may keep it longer. A timer counts only if a
+    /// function of the reader's encloses it, but not the wait awaited instead: that function may hold something.
     fn is_kept_while_it_exists(&self, stack: StackId, instead: StackId) -> bool {
         let own = |stack: StackId| {
             let frames = self.stacks[stack as usize].frames(Frames::Own).iter();
@@ -164,7 +166,7 @@ impl Profile {
     }
 }
 
-/// Whether the waker of a member of a set was called: it wakes whoever polled the set last.
+/// Returns whether a member of a set was woken. Its waker wakes the task that polled the set last.
 fn is_of_member(woken_from: &[Frame]) -> bool {
     let is_of_set = |frame: &Frame| PathMeaning::SetWaker.fits(&frame.path);
     woken_from.iter().any(is_of_set)

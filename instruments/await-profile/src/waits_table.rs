@@ -5,7 +5,7 @@ use ecosystem::{Wait, WaitRow, is_within, waits};
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
 
-/// Position of the outermost of the frames that belongs to such a wait.
+/// Returns the position of the outermost of the frames that belong to this well-known wait.
 fn find(row: &WaitRow, frames: &[Frame]) -> Option<usize> {
     for place in &row.places {
         if let Some(at) = outermost(place, frames) {
@@ -15,7 +15,7 @@ fn find(row: &WaitRow, frames: &[Frame]) -> Option<usize> {
     None
 }
 
-/// Position of the first frame of `place`, if the others lie further inwards.
+/// Returns the position of the first frame of `place`, if the others lie further inwards in order.
 fn outermost(place: &[&str], frames: &[Frame]) -> Option<usize> {
     let mut first = None;
     let mut from = 0;
@@ -28,7 +28,7 @@ fn outermost(place: &[&str], frames: &[Frame]) -> Option<usize> {
     first
 }
 
-/// The first row of the table that frames inside the reader's last one fit, and the outermost of them that does.
+/// Returns the first row of the table that fits frames inside the reader's last one, and its outermost such frame.
 pub(crate) fn row_of(stack: &[Frame]) -> Option<(&'static WaitRow, usize)> {
     let own = stack.iter().rposition(|frame| frame.kind == FrameKind::Own);
     let inside = own.map_or(0, |own| own + 1);
@@ -40,7 +40,7 @@ pub(crate) fn row_of(stack: &[Frame]) -> Option<(&'static WaitRow, usize)> {
     None
 }
 
-/// The well-known wait at the end of this stack.
+/// Returns the well-known wait at the end of this stack.
 pub(crate) fn wait_of(stack: &[Frame]) -> Option<Wait> {
     let leaf = stack.last()?;
     if leaf.kind == FrameKind::Remark {

@@ -1,4 +1,4 @@
-//! Requests and their children from begin to end, and profiles: one at a time, none lost.
+//! Requests and their children from begin to end, and profiles: one at a time, without losing a request.
 #![allow(missing_docs)]
 
 use std::pin::Pin;
@@ -22,8 +22,8 @@ fn brief() -> ProfileOptions {
         .deadlines(["lifecycle::Deadline"])
 }
 
-/// Folded stacks of waits, without lines and weights. On a busy machine the request may still be on
-/// its way to where it waits, or wait alone until its children have begun.
+/// Returns the folded stacks of waits, without lines and weights. On a busy machine the request may still
+/// be on its way to its wait, or wait alone until its children have begun.
 async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<String> {
     let profiler = AwaitProfiler::new().armed();
     tokio::spawn(profiler.wrap("GET /", request));
@@ -63,7 +63,7 @@ async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<Stri
     shapes
 }
 
-/// One test for each handler, whose requests have these stacks beneath their route.
+/// Makes one test for each handler, whose requests have these stacks beneath their route.
 macro_rules! shapes {
     ($($test:ident: $handler:ident => [$($shape:literal),*])*) => {
         $(
@@ -99,14 +99,14 @@ shapes! {
     a_member_of_a_set_does_not_hang_under_a_handle: joins_both => [
         "joins_both > lifecycle::gathers > futures_util::stream::FuturesUnordered::poll_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
     ]
-    // Which handle is whose cannot be told. What stands there is true, and no answer.
+    // The profile cannot tell which handle belongs to which task. The frame is true, but no answer.
     what_is_spawned_and_not_awaited_stands_under_the_handle_that_is: detaches => [
         "detaches > tokio::task::JoinHandle > (spawned by this request) > lifecycle::nap > tokio::time::Sleep"
     ]
 }
 
-/// Wrappers that poll with a waker of their own, and keep the request's: where they keep it is
-/// all that can be seen.
+/// Profiles wrappers that keep the request's waker and poll with one of their own. A profile shows only where
+/// they keep it.
 #[tokio::test]
 async fn inside_of_a_wrapper_with_a_waker_of_its_own_nothing_is_seen() {
     let other = AwaitProfiler::new().armed();
@@ -166,7 +166,7 @@ async fn in_time() {
         .ok();
 }
 
-/// As libraries have one: a timer beside what they wait for.
+/// Deadline as libraries write it: a timer beside the future that it bounds.
 struct Deadline<F> {
     timer: Pin<Box<Sleep>>,
     future: Pin<Box<F>>,
@@ -231,7 +231,7 @@ async fn detaches() {
 
 async fn holds(lock: Arc<Mutex<u64>>) {
     let mut rows = lock.lock().await;
-    // Longer than a busy machine takes to look again: the timer has to be seen, too.
+    // Longer than a busy machine takes to take another sample, so that the timer is sampled, too.
     sleep(Duration::from_millis(10)).await;
     *rows += 1;
 }
@@ -298,10 +298,10 @@ async fn a_profiler_that_was_off_tells_how_much_it_did_not_see() {
         nap().await;
     }));
     sleep(Duration::from_millis(5)).await;
-    // Within the profile, even on a machine that stands still for a while.
+    // Long enough for the rest of the test, even on a machine that stands still for a while.
     let options = ProfileOptions::lasting(Duration::from_secs(2)).captures_per_second(1000);
     let (profile, ()) = tokio::join!(profiler.profile(options), async {
-        // It begins on a thread of its own, which a busy machine may hold up.
+        // The profile begins on a thread of its own, which a busy machine may hold up.
         let begins = async {
             while !format!("{profiler:?}").contains("profiling") {
                 yield_now().await;
@@ -351,8 +351,8 @@ async fn a_stalled_runtime_is_told_from_a_wait() {
     assert!(samples.ready + samples.unanswered > 10, "{samples:?}");
 }
 
-/// A service of everything at once, and whether it loses a request, while another profiler
-/// of the process looks names up. So many profiles as `PROFILES` says, or 40.
+/// Takes profiles of a service that does everything at once, while another thread of the process resolves
+/// names, and checks that no request is lost. `PROFILES` sets the number of profiles, 40 by default.
 #[test]
 fn profiles_under_load_lose_nothing() {
     let rounds = std::env::var("PROFILES").ok();
@@ -376,7 +376,7 @@ fn profiles_under_load_lose_nothing() {
                 while stop.load(Ordering::Relaxed) == 0 {
                     begun.fetch_add(1, Ordering::Relaxed);
                     let request = profiler.wrap("GET /", request(random.fork(), lock.clone()));
-                    // Some clients lose patience.
+                    // Some clients give up early.
                     let _ = timeout(Duration::from_millis(random.u64(1..200)), request).await;
                     ended.fetch_add(1, Ordering::Relaxed);
                 }
@@ -433,7 +433,7 @@ async fn request(mut random: fastrand::Rng, lock: Arc<Mutex<u64>>) {
             while set.next().await.is_some() {}
         }
         4 => {
-            // Woken from another thread, which also keeps the waker for a while.
+            // Another thread wakes the request, and also keeps the waker for a while.
             let (sender, receiver) = oneshot::channel();
             tokio::task::spawn_blocking(move || sender.send(()));
             receiver.await.ok();
@@ -449,7 +449,7 @@ async fn request(mut random: fastrand::Rng, lock: Arc<Mutex<u64>>) {
     }
 }
 
-/// Of this process; 0 where it is not known.
+/// Returns the resident memory of this process in kilobytes, or 0 if it is unknown.
 fn resident_kilobytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|pages| pages.split(' ').nth(1)?.parse::<u64>().ok());

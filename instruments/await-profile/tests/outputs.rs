@@ -1,4 +1,4 @@
-//! What a profile can be written as.
+//! Formats in which a profile can be written.
 #![allow(missing_docs)]
 
 use std::time::Duration;

@@ -65,7 +65,7 @@ async fn profile(profiler: &AwaitProfiler) -> Profile {
     while profiler.in_flight() < 90 {
         sleep(Duration::from_millis(10)).await;
     }
-    // Time enough for some to be answered, even on a machine that stands still for a while.
+    // Enough time for some answers, even on a machine that stands still for a while.
     let options = ProfileOptions::lasting(Duration::from_secs(2)).captures_per_second(500);
     profiler.profile(options).await.unwrap()
 }
@@ -111,7 +111,7 @@ async fn a_held_lock_in_a_warp_service_on_one_thread() {
     assert_held_lock(&profile(&profiler).await);
 }
 
-/// Callers of a service that takes one request at a time.
+/// Calls a service that takes one request at a time.
 #[tokio::test]
 async fn callers_that_wait_for_the_service_are_seen_and_counted() {
     let profiler = AwaitProfiler::new().armed();
@@ -187,7 +187,7 @@ async fn routes_are_named_as_axum_matched_them() {
     assert_eq!(routes, ["GET (no route)", "GET /users/{id}"]);
 }
 
-/// Of a stream that hangs, and of what is in memory, whose client asks for the whole body.
+/// Asks for the body of a stream that hangs, with and without tracking of bodies.
 #[cfg(feature = "axum")]
 #[tokio::test]
 async fn a_streamed_body_is_seen_unless_bodies_are_left_alone() {

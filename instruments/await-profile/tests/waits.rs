@@ -1,4 +1,4 @@
-//! What the profile says of every kind of wait, on both runtimes.
+//! Results of a profile for every kind of wait, on both runtimes.
 #![allow(missing_docs)]
 
 use std::pin::Pin;
@@ -21,9 +21,9 @@ fn runtimes() -> [Runtime; 2] {
         .map(|mut runtime| runtime.enable_all().build().unwrap())
 }
 
-/// Profiles requests that all wait for ever where `request` leaves them, given what
-/// `prepare` made for each. To prepare is no part of the request: on a busy machine it
-/// takes a good part of a profile.
+/// Profiles requests that all wait for ever where `request` leaves them, given the value that `prepare`
+/// made for each. Preparation is not part of the request: on a busy machine it takes a good part
+/// of a profile.
 fn profile_of_prepared<T, F>(prepare: impl AsyncFn() -> T, request: impl Fn(T) -> F) -> Vec<Profile>
 where
     F: Future<Output = ()> + Send + 'static,
@@ -58,8 +58,8 @@ where
     profile_of_prepared(async || (), |()| request())
 }
 
-/// Asserts that every sample that was a wait, was one in `handler`, at a line, for
-/// `primitive`. On a busy machine some requests are still on their way there.
+/// Asserts that nearly all samples that are waits are in `handler`, at a line, for `primitive`. On a busy
+/// machine some requests are still on their way there.
 #[track_caller]
 fn assert_waits(profiles: &[Profile], handler: &str, primitive: &str) {
     let handler = format!("waits::{handler} (tests/waits.rs:");
@@ -88,7 +88,7 @@ fn assert_waits(profiles: &[Profile], handler: &str, primitive: &str) {
     }
 }
 
-/// One test for each handler, in which requests wait for the primitive.
+/// Makes one test for each handler, in which requests wait for the primitive.
 macro_rules! waits {
     ($($test:ident: $handler:ident => $primitive:literal)*) => {
         $(
@@ -194,8 +194,8 @@ async fn accepts() {
     listener.accept().await.unwrap();
 }
 
-/// Both ends of a connection whose buffers hold some kilobytes. Of the system's usual
-/// ones it takes megabytes to fill, and until then the request is running or ready.
+/// Returns both ends of a connection whose buffers hold some kilobytes. With the system's usual buffers it
+/// takes megabytes to fill them, and until then the request is running or ready.
 async fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpSocket::new_v4().unwrap();
     listener.set_recv_buffer_size(4096).unwrap();
@@ -238,7 +238,7 @@ fn a_socket_write() {
     );
 }
 
-/// Of a pool of one thread, which the first keeps for most of the profile.
+/// Profiles waits for a pool of one thread, which `GET /job` keeps for most of the profile.
 #[test]
 fn who_waits_for_a_blocking_thread_is_told_from_who_waits_for_a_task() {
     async fn reads_file() {
@@ -288,7 +288,7 @@ async fn joins_twenty() {
     futures_util::future::join_all((0..20).map(|_| sleeps())).await;
 }
 
-/// Sixteen stacks of one poll are kept.
+/// A poll keeps sixteen stacks, so four of these twenty waits have none.
 #[test]
 fn of_many_waits_at_once_those_without_a_stack_have_their_part() {
     for profile in profile_of(joins_twenty) {
@@ -329,7 +329,7 @@ fn a_future_that_keeps_no_waker_is_counted() {
     }
 }
 
-/// Profiles requests that end and begin anew, twelve at a time, for half a second.
+/// Profiles requests that end and begin anew, twelve at a time, for 0.8 seconds.
 fn profile_of_repeated<F>(request: impl Fn() -> F + Clone + Send + Sync + 'static) -> Profile
 where
     F: Future<Output = ()> + Send + 'static,
@@ -416,7 +416,7 @@ fn members_of_a_set_that_nobody_polls_are_told_with_who_woke_them() {
     assert_eq!(profile.unpolled(), []);
 }
 
-/// <https://rfd.shared.oxide.computer/rfd/0609>
+/// Reproduces a futurelock: <https://rfd.shared.oxide.computer/rfd/0609>.
 #[test]
 fn a_future_that_a_select_leaves_behind_in_the_queue_of_a_lock_is_told() {
     async fn locks_briefly(lock: Arc<Mutex<()>>) {
@@ -456,7 +456,7 @@ fn a_future_that_a_select_leaves_behind_in_the_queue_of_a_lock_is_told() {
     assert_eq!(profile.unpolled(), []);
 }
 
-/// `timeout` waits for the time as well, and half of the samples are of that.
+/// Half of the samples are of the timer of `timeout`, which waits at the same time.
 #[test]
 fn a_lock_that_is_waited_for_with_a_time_out_has_all_of_the_time() {
     async fn patient(lock: Arc<Mutex<()>>) {

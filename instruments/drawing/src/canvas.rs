@@ -1,4 +1,4 @@
-//! What all plots share: size, colours, marks, heading and key.
+//! Shared parts of all plots: size, colours, marks, heading and key.
 
 use std::{fmt::Write as _, ops::Range};
 
@@ -13,26 +13,26 @@ use plotters::{
 use crate::scale::{self, Scale, is_apart};
 use engine::figures;
 
-/// Width and height in px. Small, so that a phone that shows it at 360 px
+/// Width and height in px. They are small, so that a phone that shows a plot at 360 px
 /// still shows letters of 10 px.
 const SIZE: (u32, u32) = (480, 370);
 
-/// Letters of labels, in px.
+/// Size of the letters of labels, in px.
 const LETTERS: u32 = 18;
 
-/// A line of the key, in px.
+/// Height of a line of the key, in px.
 const KEY_LINE: u32 = 22;
 
-/// Letters of the heading, in px.
+/// Size of the letters of the heading, in px.
 const HEADING: u32 = 21;
 
-/// The light colours stand in the file; the style sheet below turns them dark
-/// where the reader's page is.
+/// Light colours, which stand in the file. The style sheet below turns them dark
+/// if the reader's page is dark.
 const PAPER: RGBColor = RGBColor(0xfd, 0xfd, 0xfb);
 const INK: RGBColor = RGBColor(0x22, 0x26, 0x2a);
 const FAINT: RGBColor = RGBColor(0xd9, 0xdc, 0xde);
 
-/// How a series looks. The colours are Okabe and Ito's, which people who see fewer colours can tell
+/// Colour and mark of a series. The colours are Okabe and Ito's, which colour-blind readers can tell
 /// apart; marks differ as well.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
@@ -58,18 +58,18 @@ const fn look(colour: u32, dark: &'static str, is_round: bool) -> Look {
 }
 
 impl Look {
-    /// A look of any colour, such as `0xd0_3a_3a`, which is the same on a dark page.
+    /// Returns a look of any colour, such as `0xd0_3a_3a`, which is the same on a dark page.
     pub fn of(colour: u32, is_round: bool) -> Self {
         look(colour, "", is_round)
     }
 
-    /// Looks in turn, for any number of series.
+    /// Returns the look of the series `index`; the looks repeat.
     pub fn nth(index: usize) -> Self {
         LOOKS[index % LOOKS.len()]
     }
 
-    /// A look for each of these variants. The problem is always orange round marks, the solution blue
-    /// square ones. From the fifth on colours come again, with the other mark.
+    /// Returns a look for each of these variants. The problem always has orange round marks, the solution blue
+    /// square ones. From the fifth look on, colours repeat with the other mark.
     pub fn of_each<'a>(variants: &[&'a str]) -> Vec<(&'a str, Self)> {
         let mut others = 2..;
         let look = |variant: &&'a str| {
@@ -90,23 +90,23 @@ impl Look {
     }
 }
 
-/// Whether a value can stand on an axis. plotters searches for round labels
-/// and does not come back from a range without end.
+/// Returns whether a value can stand on an axis. plotters searches for round labels, and
+/// never returns if the range is infinite.
 pub fn is_drawable(value: f64) -> bool {
     value == 0.0 || (1e-9..=1e15).contains(&value.abs())
 }
 
 /// Marks, lines and cells in one colour.
 pub struct Drawn {
-    /// Its name in the key; an empty one has no entry there.
+    /// Its name in the key; without a name it has no entry there.
     pub name: String,
     /// Its colour and shape.
     pub look: Look,
-    /// Joined by a line, unless there are none.
+    /// Points that a line joins.
     pub line: Vec<(f64, f64)>,
     /// Single points.
     pub marks: Vec<(f64, f64)>,
-    /// Whether the marks are hollow: the same thing, measured for comparison.
+    /// `true` for hollow marks: the same server, measured again for comparison.
     pub hollow: bool,
     /// Filled parts, as in a heat map.
     pub cells: Vec<Cell>,
@@ -118,12 +118,12 @@ pub struct Cell {
     pub across: Range<f64>,
     /// Its extent on the axis up.
     pub up: Range<f64>,
-    /// How much of the colour: from 0 to 1.
+    /// Strength of the colour, from 0 to 1.
     pub share: f64,
 }
 
 impl Drawn {
-    /// Nothing yet.
+    /// Returns a series with nothing in it yet.
     pub fn of(name: &str, look: Look) -> Self {
         Self {
             name: name.to_owned(),
@@ -138,23 +138,23 @@ impl Drawn {
 
 type Refused = DrawingAreaErrorKind<std::io::Error>;
 
-/// Letters that an axis has room for.
+/// Number of letters that an axis has room for.
 const ROOM: usize = 46;
 
 /// One direction of a plot.
 pub struct Axis<'a> {
-    /// Which values have room on it, and how they are spaced.
+    /// Range of its values, and their spacing.
     pub scale: Scale,
     /// Its title, with the unit.
     pub name: String,
-    /// What stands at a value.
+    /// Label of a value.
     pub label: &'a dyn Fn(f64) -> String,
-    /// How many labels at most.
+    /// Largest number of labels.
     pub labels: usize,
 }
 
 impl<'a> Axis<'a> {
-    /// Time from 0 to `end`, in seconds.
+    /// Returns an axis of time from 0 to `end`, in seconds.
     pub fn seconds(end: f64) -> Self {
         Self {
             scale: Scale::linear(0.0..end),
@@ -164,8 +164,8 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// Values from the lowest to the highest, in factors where they are far apart. Its name is cut to what
-    /// a phone has room for.
+    /// Returns an axis from the lowest to the highest value, with a log scale if they are far apart. Its name is cut
+    /// to the room on a phone.
     pub fn values(name: &str, span: (f64, f64), label: &'a dyn Fn(f64) -> String) -> Self {
         let scale = if is_apart(span) { " (log scale)" } else { "" };
         let room = ROOM - scale.len();
@@ -191,11 +191,11 @@ impl<'a> Axis<'a> {
 pub struct Plot<'a> {
     /// Its heading.
     pub title: &'a str,
-    /// What it shows, for those who do not see it.
+    /// Description for readers who cannot see it.
     pub description: String,
     /// The axis from left to right.
     pub across: Axis<'a>,
-    /// Whether lines stand on the labels of the axis across.
+    /// `true` if vertical lines stand on the labels of the axis across.
     pub has_columns: bool,
     /// The axis from bottom to top.
     pub up: Axis<'a>,
@@ -204,8 +204,8 @@ pub struct Plot<'a> {
 }
 
 impl Plot<'_> {
-    /// The plot as SVG: a heading, a key below it, axes, and what is drawn between them. plotters refuses
-    /// only what it draws into a file.
+    /// Draws the plot as SVG: a heading, a key below it, and the series between the axes. `None` if plotters refuses
+    /// it, which it does only for files.
     pub fn svg(self) -> Option<String> {
         let (title, description) = (self.title, self.description.clone());
         let mut svg = String::new();
@@ -214,7 +214,7 @@ impl Plot<'_> {
     }
 
     fn draw(self, svg: &mut String) -> Result<(), Refused> {
-        // A key of several lines makes the plot higher: what is drawn keeps its room.
+        // A key of several lines makes the plot higher, so that the series keep their room.
         let key: Vec<&Drawn> = self
             .drawn
             .iter()
@@ -291,7 +291,7 @@ fn set_mark(
     }
 }
 
-/// Heading and key; returns the height that they take, in px.
+/// Draws the heading and the key; returns the height that they take, in px.
 fn heading(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
     title: &str,
@@ -320,12 +320,12 @@ fn heading(
     Ok(u32::try_from(bottom).unwrap_or(0) + if key.is_empty() { 2 } else { 26 })
 }
 
-/// Where each entry of the key begins, in px from the left, and in which line.
+/// Returns the beginning of each entry of the key, in px from the left, and its line.
 fn places(key: &[&Drawn]) -> Vec<(i32, u32)> {
     let (mut x, mut line) = (14, 0);
     let mut places = Vec::new();
     for entry in key {
-        // Sans-serif letters are a bit more than half as wide as they are high, in wide fonts.
+        // In wide fonts, sans-serif letters are a bit more than half as wide as they are high.
         let width = 34 + i32::try_from(entry.name.chars().count()).unwrap_or(0) * 19 / 2;
         if x > 14 && x + width > 480 {
             x = 14;
@@ -337,7 +337,7 @@ fn places(key: &[&Drawn]) -> Vec<(i32, u32)> {
     places
 }
 
-/// Adds the words for those who do not see it, and the colours of dark pages.
+/// Adds the texts for readers who cannot see the plot, and the colours of dark pages.
 fn themed(svg: &str, title: &str, description: &str) -> String {
     let hex = |RGBColor(r, g, b): RGBColor| format!("#{r:02X}{g:02X}{b:02X}");
     let mut rules = String::new();
@@ -359,7 +359,7 @@ fn themed(svg: &str, title: &str, description: &str) -> String {
     svg.replacen('>', &words, 1)
 }
 
-/// A text as XML has it.
+/// Returns a text with the special characters of XML escaped.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,10 +1,10 @@
 //! Flamegraphs from folded stacks: where CPUs spend time, what requests
-//! wait for, what is allocated, and the difference between two of them.
+//! wait for, what is allocated, and the difference between two profiles.
 //!
-//! What carries every request, the runtime and the framework, is one box, and three call-outs say where
-//! to look. Too few samples of CPUs are a strip that says so, and no picture.
+//! The runtime and the framework, which carry every request, are one box. Three call-outs show the reader
+//! where to look. A CPU profile with too few samples becomes a strip that says so, not a picture.
 //!
-//! The same stacks give the same bytes. Zoom and search are inferno's own and
+//! Equal stacks give equal bytes. Zoom and search are inferno's own and
 //! work in a page of their own, in an `<object>`, and in the report.
 
 mod boxes;
@@ -30,7 +30,7 @@ pub enum FlamegraphError {
     Refused(String),
 }
 
-/// What stands around the frames.
+/// Text around the frames of a flamegraph, and its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
     /// The instrument, which decides the colours.
@@ -39,18 +39,18 @@ pub struct Picture {
     pub title: String,
     /// A line below it; short as well.
     pub subtitle: Option<String>,
-    /// What a frame's number counts, such as `samples`.
+    /// Unit of a frame's number, such as `samples`.
     pub unit: String,
     /// The weight of [`IDLE`]; none when 0.
     pub idle: u64,
-    /// How long it was sampled, in seconds.
+    /// Length of the profile in seconds.
     pub seconds: f64,
     /// The crate whose frames are pointed at.
     pub own: String,
 }
 
 impl Picture {
-    /// What the widths of such a picture show, short enough for a phone.
+    /// Returns a name for what the widths of such a picture show, short enough for a phone.
     pub fn what(kind: ProfileKind) -> &'static str {
         match kind {
             ProfileKind::Cpu => "CPU time",
@@ -59,7 +59,7 @@ impl Picture {
         }
     }
 
-    /// How a capture shows one of its profiles; `own` is the crate that it is about.
+    /// Returns the picture of one of a capture's profiles; `own` is the crate that it is about.
     pub fn of(profile: &Profile, own: &str) -> Self {
         let (number, what, unit) = drawn(profile);
         let busy = busy(profile).map_or_else(String::new, |share| {
@@ -79,8 +79,8 @@ impl Picture {
         }
     }
 
-    /// How a capture shows what a fix took away: drawn from the fixed profile to the one before it, so that
-    /// what is gone has a width, and in red.
+    /// Returns the picture of the work that a fix took away. It is drawn from the fixed profile to the one before,
+    /// so that frames that are gone have a width, and are red.
     pub fn of_change(before: &Profile, after: &Profile, own: &str) -> Self {
         let (first, ..) = drawn(before);
         let (second, what, _) = drawn(after);
@@ -94,7 +94,7 @@ impl Picture {
         }
     }
 
-    /// What stands around the frames of the drawer.
+    /// Returns the settings of the drawing library.
     fn drawing(&self) -> Drawing {
         Drawing {
             title: self.title.clone(),
@@ -109,13 +109,13 @@ impl Picture {
         }
     }
 
-    /// Whether so many samples are too few to draw.
+    /// Returns whether `samples` are too few to draw.
     fn is_strip(&self, samples: u64) -> bool {
         self.kind == ProfileKind::Cpu && samples < MEANINGFUL
     }
 }
 
-/// The share (0 to 1) of the time for which a CPU profile's CPUs ran, where that is known.
+/// Returns the share (0 to 1) of the time for which a CPU profile's CPUs ran, if that is known.
 pub fn busy(profile: &Profile) -> Option<f64> {
     let capacity = profile
         .capacity
@@ -123,12 +123,13 @@ pub fn busy(profile: &Profile) -> Option<f64> {
     Some((profile.samples as f64 / capacity.max(1) as f64).min(1.0))
 }
 
-/// Requests in flight in an await profile: microseconds that they spent, by the microseconds that passed.
+/// Returns the mean number of requests in flight in an await profile: the microseconds that they spent, divided by
+/// the microseconds that passed.
 pub fn in_flight(profile: &Profile) -> f64 {
     profile.samples as f64 / (profile.seconds * 1e6)
 }
 
-/// How many of what a profile has, and what the widths count.
+/// Returns the number that a profile counted, the name of what it counted, and the unit of its widths.
 fn drawn(profile: &Profile) -> (String, &'static str, &'static str) {
     let samples = profile.samples as f64;
     match profile.kind {
@@ -143,12 +144,12 @@ fn drawn(profile: &Profile) -> (String, &'static str, &'static str) {
     }
 }
 
-/// Draws folded stacks, lines of `frame;frame;frame count`. No stacks at all
-/// are drawn too: an idle machine is a finding.
+/// Draws folded stacks, lines of `frame;frame;frame count`. It also draws an empty
+/// profile, because an idle machine is a finding.
 ///
 /// # Errors
 ///
-/// When a line has no count.
+/// Fails if a line has no count, or the drawing library refuses the stacks.
 pub fn draw(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> {
     let samples = total(folded)?;
     if picture.is_strip(samples) {
@@ -164,13 +165,13 @@ pub fn draw(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> 
         .map_err(|error| FlamegraphError::Refused(error.to_string()))
 }
 
-/// Draws what changed between two profiles: widths are those of `after`, red
+/// Draws the difference between two profiles. Widths are those of `after`; red
 /// frames grew, blue ones shrank. `before` is scaled to as many samples as
 /// `after`; stacks that only `before` has are not in the picture.
 ///
 /// # Errors
 ///
-/// As [`draw`].
+/// Fails for the same reasons as [`draw`].
 pub fn draw_difference(
     before: (&str, u64),
     after: (&str, u64),
@@ -193,8 +194,8 @@ pub fn draw_difference(
         .map_err(|error| FlamegraphError::Refused(error.to_string()))
 }
 
-/// The stacks with one box for what carries every request. What requests wait for has few frames, and
-/// those of the runtime are what they wait in.
+/// Returns the stacks with one box for the frames that carry every request. Await profiles keep all frames: they have
+/// few, and requests wait in those of the runtime.
 fn carried(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> {
     let folded = legible(folded);
     Ok(match picture.kind {
@@ -203,7 +204,7 @@ fn carried(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> {
     })
 }
 
-/// In place of a picture: how few samples there were, and in which time.
+/// Draws a strip in place of a picture: the number of samples, and the time.
 fn strip(picture: &Picture, samples: u64) -> String {
     let all = samples.saturating_add(picture.idle).max(1);
     let busy = samples as f64 / all as f64;
@@ -220,7 +221,7 @@ fn strip(picture: &Picture, samples: u64) -> String {
     strip_of(picture, &said, busy)
 }
 
-/// What stands above a picture, a sentence, and a bar of which a share (0 to 1) is filled.
+/// Draws the heading of a picture, a sentence, and a bar of which the share `busy` (0 to 1) is filled.
 fn strip_of(picture: &Picture, said: &str, busy: f64) -> String {
     let (title, said) = (escaped(&picture.title), escaped(said));
     let subtitle = escaped(picture.subtitle.as_deref().unwrap_or_default());
@@ -238,7 +239,7 @@ fn strip_of(picture: &Picture, said: &str, busy: f64) -> String {
     )
 }
 
-/// The stacks with a frame for CPUs that had nothing to do.
+/// Returns the stacks with a frame for CPUs that had nothing to do.
 fn with_idle(folded: &str, idle: u64) -> Result<String, NoCount> {
     let mut text = folded.trim_end().to_owned();
     if idle > 0 {

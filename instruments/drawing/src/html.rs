@@ -11,11 +11,11 @@ use crate::table::Table;
 
 const STYLE: &str = include_str!("page.css");
 
-/// Nothing but what stands in the file: no network, no other file.
+/// Security policy of a page: it may use only its own content, no network and no other file.
 const POLICY: &str =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// The beginning of every report.
+/// Beginning of every report.
 pub struct Head<'a> {
     /// A line above the title.
     pub kicker: &'a str,
@@ -25,13 +25,13 @@ pub struct Head<'a> {
     pub verdict: &'a dyn Display,
     /// The style class that colours the verdict.
     pub class: &'a str,
-    /// Why, in one sentence.
+    /// Reason for the verdict, in one sentence.
     pub sentence: &'a str,
-    /// What was measured, when and where.
+    /// Provenance of the figures: load, machine and time.
     pub provenance: Markup,
 }
 
-/// A report, whatever it is about: verdict first.
+/// Returns the page of a report, with the verdict first.
 pub fn document(head: &Head<'_>, sections: &Markup) -> String {
     let verdict = head.verdict.to_string();
     let page = html! {
@@ -60,7 +60,7 @@ pub fn document(head: &Head<'_>, sections: &Markup) -> String {
     page.into_string()
 }
 
-/// A part of a report.
+/// Returns a section of a report.
 pub fn section(id: &str, heading: &str, content: &Markup) -> Markup {
     html! {
         section aria-labelledby=(id) {
@@ -70,8 +70,8 @@ pub fn section(id: &str, heading: &str, content: &Markup) -> Markup {
     }
 }
 
-/// Plots beside each other, each with words for those who do not see it and, if there is more to say, a
-/// caption.
+/// Returns plots beside each other, each with a text for readers who cannot see it and, if there is more to say,
+/// a caption.
 pub fn pictures<'a>(plots: impl Iterator<Item = (&'a str, String, &'a str)>) -> Markup {
     html! {
         div.pictures {
@@ -85,7 +85,7 @@ pub fn pictures<'a>(plots: impl Iterator<Item = (&'a str, String, &'a str)>) -> 
     }
 }
 
-/// A table that a narrow page scrolls; the first cell of a row is its heading.
+/// Returns a table that a narrow page scrolls. The first cell of a row is its heading.
 pub fn scrolled(table: &Table, label: &str, class: &str) -> Markup {
     html! {
         div.scroll.(class) tabindex="0" role="region" aria-label=(label) {

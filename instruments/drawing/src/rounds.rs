@@ -6,8 +6,8 @@ use crate::table::sentence_case;
 use engine::figures;
 use engine::metric::{Figures, Metric, Round, Unit};
 
-/// One metric of two builds: the figures of base, change and, hollow, the base's twin.
-/// `None` when no round has one.
+/// Plots one metric of two builds: the figures of base, change and, with hollow marks, the second
+/// server of the base. `None` if no round has a figure.
 pub fn metric_of_rounds(metric: &Metric, rounds: &[Round]) -> Option<String> {
     type Server = (&'static str, fn(&Round) -> &Figures, usize, bool);
     let servers: [Server; 3] = [
@@ -15,7 +15,7 @@ pub fn metric_of_rounds(metric: &Metric, rounds: &[Round]) -> Option<String> {
         ("change", |round| &round.change, 1, false),
         ("base again", |round| &round.again, 0, true),
     ];
-    // Round numbers of these stand on the axis.
+    // The axis shows round numbers of these units.
     let (per_unit, unit) = match metric.unit {
         Unit::Bytes => (1.0 / f64::from(1 << 20), ", in MiB"),
         Unit::Seconds => (1e3, ", in ms"),
@@ -37,7 +37,7 @@ pub fn metric_of_rounds(metric: &Metric, rounds: &[Round]) -> Option<String> {
     by_round(&metric.label, &name, drawn.into())
 }
 
-/// A mark a round, in the order in which they ran.
+/// Plots a mark for each round, in the order in which they ran. `None` if there is nothing to draw.
 pub fn by_round(title: &str, name: &str, mut drawn: Vec<Drawn>) -> Option<String> {
     for one in &mut drawn {
         one.marks.retain(|(_, value)| is_drawable(*value));

@@ -1,4 +1,4 @@
-//! An axis whose labels are round numbers near its values, however far these lie apart.
+//! Scale of an axis whose labels are round numbers near its values, however far these are apart.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use plotters::{
     prelude::IntoLogRange as _,
 };
 
-/// Values as many times apart as this are shown on a log scale; others show best from 0, unless all of them
+/// Ratio of highest to lowest value above which a scale is logarithmic. Other scales begin at 0, unless all values
 /// would lie in the upper half.
 const APART: f64 = 8.0;
-/// Labels nearer to each other than this share of the axis would lie on each other.
+/// Smallest distance of two labels as a share of the axis; nearer ones would overlap.
 const NEAREST: f64 = 0.085;
 
-/// How much further than its values a log scale reaches, as a factor at both ends.
+/// Factor by which a log scale reaches beyond its values, at both ends.
 const LOG_ROOM: f64 = 1.5;
-/// How much further a scale from 0 reaches, as shares of the highest value.
+/// Distances by which a scale from 0 reaches below 0 and above its values, as shares of the highest value.
 const ROOM_BELOW: f64 = 0.06;
 const ROOM_ABOVE: f64 = 0.1;
 
-/// From 0, or in factors where the values are far apart.
+/// A linear scale, or a logarithmic one if the values are far apart.
 pub struct Scale {
     on: On,
-    /// What is labelled; round numbers where there is none.
+    /// Values that have labels; if there are none, round numbers have them.
     places: Vec<f64>,
 }
 
@@ -36,8 +36,8 @@ enum On {
 }
 
 impl Scale {
-    /// With room for the marks at both ends. Of `places`, in rising order, those get no label that are too
-    /// near to the one before; round numbers are labelled where there are none.
+    /// Returns a scale with room for the marks at both ends. The values `places`, in rising order, get labels, except
+    /// those too near to the label before. If there are none, round numbers get labels.
     pub fn over((low, high): (f64, f64), mut places: Vec<f64>) -> Self {
         if places.is_empty() && is_apart((low, high)) {
             places = round(low / 1.4, high * 1.4);
@@ -71,7 +71,7 @@ impl Scale {
         Self { places, ..scale }
     }
 
-    /// In factors.
+    /// Returns a logarithmic scale.
     pub fn log(range: Range<f64>) -> Self {
         Self {
             on: On::Log(range.log_scale().into()),
@@ -79,7 +79,7 @@ impl Scale {
         }
     }
 
-    /// In steps.
+    /// Returns a linear scale.
     pub fn linear(range: Range<f64>) -> Self {
         Self {
             on: On::Plain(range.into()),
@@ -115,8 +115,9 @@ impl Ranged for Scale {
     }
 }
 
-/// Powers of ten between two values, and the 2 or 5 of each end that is nearer to it, so that a label is
-/// where the values are; all of these where there are few powers of ten.
+/// Returns the powers of ten between two values, and the first and last round number, so that a label is near both
+/// ends. Round numbers are 1, 2 or 5 times a power of ten. It returns all of them if the values are less than 100 times
+/// apart.
 fn round(low: f64, high: f64) -> Vec<f64> {
     let all = (-9..=15).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
     let inside: Vec<f64> = all.filter(|place| (low..=high).contains(place)).collect();
@@ -127,7 +128,7 @@ fn round(low: f64, high: f64) -> Vec<f64> {
     inside.iter().copied().filter(is_kept).collect()
 }
 
-/// The lowest and the highest of the values, if there are any.
+/// Returns the lowest and the highest of the values, if there are any.
 pub fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |span, value| {
         let (low, high) = span.unwrap_or((value, value));
@@ -135,12 +136,12 @@ pub fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Whether values are told in factors.
+/// Returns whether two values are so far apart that they need a logarithmic scale.
 pub fn is_apart((low, high): (f64, f64)) -> bool {
     low > 0.0 && high / low > APART
 }
 
-/// What stands at a value: nothing below the axis, and no unit at 0.
+/// Returns the label of a value: nothing below 0, and no unit at 0.
 pub fn text(value: f64, label: &dyn Fn(f64) -> String) -> String {
     if value.abs() < 1e-9 {
         "0".to_owned()

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-/// A table for the book and for the report.
+/// Table of text and figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// What stands above each column, and whether figures stand in it.
+    /// Head of each column, and `true` if the column holds figures.
     pub heads: Vec<(String, bool)>,
     /// The cells, row by row.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Columns of text, then columns of figures: as most tables are.
+    /// Makes a table with columns of text, then columns of figures.
     pub fn new(texts: &[&str], figures: &[&str], rows: Vec<Vec<String>>) -> Self {
         let texts = texts.iter().map(|head| ((*head).to_owned(), false));
         let figures = figures.iter().map(|head| ((*head).to_owned(), true));
@@ -22,7 +22,7 @@ impl Table {
         }
     }
 
-    /// As a terminal shows it: columns as wide as their widest cell.
+    /// Formats the table for a terminal, with columns as wide as their widest cell.
     pub fn text(&self) -> String {
         let heads = self.heads.iter().map(|(head, _)| head.clone()).collect();
         let rows = || [&heads].into_iter().chain(&self.rows);
@@ -46,7 +46,7 @@ impl Table {
         text
     }
 
-    /// As the book includes it.
+    /// Formats the table as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         for (head, _) in &self.heads {
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-/// A reason begins a sentence of its own in the book.
+/// Returns `text` with a capital letter at its beginning.
 pub fn sentence_case(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -72,7 +72,7 @@ pub fn sentence_case(text: &str) -> String {
     })
 }
 
-/// So many characters at most.
+/// Returns `text`, cut to at most `most` characters.
 pub fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -1,12 +1,12 @@
-//! Which of many commits made a service slower: a binary search whose comparisons are noisy.
+//! Binary search with noisy comparisons for the commit that made a service slower.
 //!
 //! Each commit has a probability of being the first slow one, all of them the same at first. A commit in the
-//! middle is compared with the base; how likely its rounds are if it is as slow as the last commit, and how
-//! likely if it is as fast as the base, multiplies the probabilities of those up to it, and of those after it
-//! (Bayes). The next one is where both halves are equally probable: M. Ben-Or and A. Hassidim, "The Bayesian
-//! learner is optimal for noisy binary search", FOCS 2008; R. Waeber, P. I. Frazier and S. G. Henderson,
-//! "Bisection search with noisy responses", SIAM J. Control Optim. 51(3), 2013. Unlike there, a commit is
-//! measured until its own rounds tell, and not tried again: going back means building it again.
+//! middle is compared with the base. The likelihood of its rounds if it is as slow as the last commit multiplies the
+//! probabilities of the commits up to it. Their likelihood if it is as fast as the base multiplies those of the
+//! commits after it (Bayes). The next commit is the one at which both halves are equally probable: M. Ben-Or and
+//! A. Hassidim, "The Bayesian learner is optimal for noisy binary search", FOCS 2008; R. Waeber, P. I. Frazier and
+//! S. G. Henderson, "Bisection search with noisy responses", SIAM J. Control Optim. 51(3), 2013. Unlike there, each
+//! commit is measured until its own rounds decide, and is not tried again, because that means building it again.
 
 use std::ops::Range;
 
@@ -15,40 +15,40 @@ use special::Beta as _;
 
 use engine::statistics::{TAIL, student};
 
-/// A share of the whole effect: what other commits may do beside, as a standard deviation. It keeps a commit
-/// that is half as slow from being taken for either.
+/// Standard deviation of the effect of all other commits, as a share of the whole effect. It keeps a commit that is
+/// half as slow from counting as slow or as fast.
 const OTHERS: f64 = 1.0 / 6.0;
-/// How often a commit's rounds are taken to mislead, whatever their spread says.
+/// Assumed probability that a commit's rounds mislead, whatever their spread says.
 const MISLED: f64 = 1e-3;
-/// From this probability on, what is slow tells how slow the slow ones are.
+/// Probability of being slow from which a commit counts for the size of the slowdown.
 const CLEARLY: f64 = 0.9;
-/// More rounds than this do not make a commit clearer.
+/// Largest number of rounds of a commit; more do not make it clearer.
 const MOST_ROUNDS: usize = 18;
-/// More degrees of freedom than this are a normal distribution.
+/// Degrees of freedom from which Student's distribution is taken for a normal one.
 const NORMAL: f64 = 1e4;
 
-/// A search among commits in a row, the last of which is slow.
+/// Search among commits in a row, the last of which is slow.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Of each commit the logarithm of how many times slower than the base it was, a round each.
+    /// Logarithm of the slowdown against the base in each round, for each commit.
     rounds: Vec<Vec<f64>>,
-    /// Which commits cannot be measured.
+    /// `true` for each commit that cannot be measured.
     is_skipped: Vec<bool>,
     confidence: f64,
 }
 
-/// How many times slower, with an interval that holds the truth 95 times in a hundred.
+/// Slowdown, as a factor with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Slower {
-    /// How many times.
+    /// Factor of the slowdown.
     pub times: f64,
-    /// The interval.
+    /// Interval of 95 % of the factor.
     pub interval: (f64, f64),
 }
 
 impl Search {
-    /// Among so many commits, of whose last these are the rounds: logarithms of how many times slower than the
-    /// base it was, at least two of them. It ends when one commit has the probability `confidence`.
+    /// Starts a search among `commits` commits. `of_last` holds the logarithm of the last one's slowdown against the
+    /// base in each round, for at least two rounds. The search ends when one commit has the probability `confidence`.
     pub fn new(commits: usize, of_last: Vec<f64>, confidence: f64) -> Self {
         let mut rounds = vec![Vec::new(); commits.saturating_sub(1)];
         rounds.push(of_last);
@@ -59,17 +59,17 @@ impl Search {
         }
     }
 
-    /// Adds what was measured of a commit.
+    /// Adds the rounds of a commit.
     pub fn add(&mut self, place: usize, rounds: &[f64]) {
         self.rounds[place].extend(rounds);
     }
 
-    /// Leaves a commit out that cannot be measured.
+    /// Leaves out a commit that cannot be measured.
     pub fn skip(&mut self, place: usize) {
         self.is_skipped[place] = true;
     }
 
-    /// The commit to measure next; `None` once it is found, or where no other would tell more.
+    /// Returns the commit to measure next; `None` once the slow one is found, or if no other commit would tell more.
     pub fn next(&self) -> Option<usize> {
         let posterior = self.posterior();
         if posterior.iter().any(|one| *one >= self.confidence) {
@@ -86,26 +86,26 @@ impl Search {
             .map(|(place, _)| place)
     }
 
-    /// Whether these rounds of a commit say all that it can, so that another comes next.
+    /// Returns whether these rounds of a commit are enough, so that the search can go on to another.
     pub fn is_enough(&self, place: usize, rounds: &[f64]) -> bool {
         let mut with = self.clone();
         with.add(place, rounds);
         let (posterior, effect, of_effect) = with.fit();
         let told = with.log_odds(place, effect, of_effect).abs();
-        // Two neighbours, and those around them, share what is left of the confidence.
+        // The commit's two neighbours, and those around them, share the probability that the confidence leaves.
         told >= (4.0 / (1.0 - self.confidence)).ln()
             || with.rounds[place].len() >= MOST_ROUNDS
             || 2.0 * with.error(place) < OTHERS * effect.abs()
             || posterior.iter().any(|one| *one >= self.confidence)
     }
 
-    /// The probability of each commit of being the first slow one.
+    /// Returns the probability of each commit of being the first slow one.
     pub fn posterior(&self) -> Vec<f64> {
         self.fit().0
     }
 
-    /// That, and how slow the slow ones are: the logarithm, and its variance. All that are clearly slow tell
-    /// it, in turns with who is slow.
+    /// Returns the posterior probabilities, and the logarithm of the slowdown with its variance. The slowdown is that
+    /// of all commits that are clearly slow, so the two are computed in turns.
     fn fit(&self) -> (Vec<f64>, f64, f64) {
         const TURNS: usize = 8;
 
@@ -119,7 +119,7 @@ impl Search {
             let mut is_slow = 0.0;
             for (probability, seen) in posterior.iter().zip(&self.rounds) {
                 is_slow += probability;
-                // One that may be half as slow would draw the effect to itself.
+                // A commit that may be half as slow would distort the effect.
                 if is_slow > CLEARLY {
                     effect += seen.iter().sum::<f64>();
                     rounds += seen.len() as f64;
@@ -131,7 +131,7 @@ impl Search {
     }
 
     fn given(&self, effect: f64, of_effect: f64) -> Vec<f64> {
-        // A slow commit speaks for itself and for all before it.
+        // If a commit is slow, it or one before it is the first slow one.
         let places = 0..self.rounds.len();
         let mut logs: Vec<f64> = places
             .map(|one| self.log_odds(one, effect, of_effect))
@@ -145,27 +145,27 @@ impl Search {
         weights.into_iter().map(|weight| weight / all).collect()
     }
 
-    /// The fewest neighbours that hold the first slow commit with the confidence, and their probability.
+    /// Returns the shortest run of commits that holds the first slow one with the confidence, and its probability.
     pub fn likely(&self) -> (Range<usize>, f64) {
         let posterior = self.posterior();
         let sum = |range: &Range<usize>| posterior[range.clone()].iter().sum::<f64>();
         let all = posterior.len();
         let ranges = (1..all).flat_map(|length| (0..=all - length).map(move |at| at..at + length));
         let enough = ranges.filter(|range| sum(range) >= self.confidence);
-        // Of those that are equally short the most probable.
+        // Among equally short runs, the most probable one wins.
         let best = enough.min_by(|a, b| a.len().cmp(&b.len()).then(sum(b).total_cmp(&sum(a))));
         let best = best.unwrap_or(0..all);
         let probability = sum(&best);
         (best, probability)
     }
 
-    /// How much slower than the base a commit is; `None` where it was not measured.
+    /// Returns the slowdown of a commit against the base; `None` if it was not measured.
     pub fn measured(&self, place: usize) -> Option<Slower> {
         let mean = mean(&self.rounds[place])?;
         Some(self.slower(mean, self.error(place)))
     }
 
-    /// How much slower than the commit before it a commit is; `None` where one of both was not measured.
+    /// Returns the slowdown of a commit against the one before it; `None` if either was not measured.
     pub fn step(&self, place: usize) -> Option<Slower> {
         let Some(before) = place.checked_sub(1) else {
             return self.measured(place);
@@ -182,7 +182,7 @@ impl Search {
         }
     }
 
-    /// Variance of a round within a commit, and its degrees of freedom.
+    /// Returns the variance of a round within a commit, and its degrees of freedom.
     fn noise(&self) -> (f64, f64) {
         let (mut squares, mut freedom) = (0.0, 0);
         for rounds in &self.rounds {
@@ -195,21 +195,21 @@ impl Search {
         (squares / freedom, freedom)
     }
 
-    /// Standard error of a commit's mean.
+    /// Returns the standard error of a commit's mean.
     fn error(&self, place: usize) -> f64 {
         (self.noise().0 / self.rounds[place].len() as f64).sqrt()
     }
 
-    /// How much likelier a commit's rounds are if it is slow than if it is fast, as a logarithm.
+    /// Returns the logarithm of the likelihood ratio of a commit's rounds: slow against fast.
     fn log_odds(&self, place: usize, effect: f64, of_effect: f64) -> f64 {
         let Some(mean) = mean(&self.rounds[place]).filter(|_| place + 1 < self.rounds.len()) else {
-            // Nothing is known; and that the last is slow speaks for no other commit more.
+            // Nothing is known of this commit; or it is the last, whose slowness points to no commit in particular.
             return 0.0;
         };
         let (_, freedom) = self.noise();
         let own = self.error(place).powi(2);
         let others = (OTHERS * effect).powi(2);
-        // What lies outside of both says no more than what lies at one of them.
+        // A mean beyond fast or slow says no more than a mean at one of them.
         let mean = mean.clamp(effect.min(0.0), effect.max(0.0));
         let fast = log_density(mean, own, others, freedom);
         let slow = log_density(mean - effect, own + of_effect, others, freedom);
@@ -224,8 +224,8 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Student's density of an error with the variance `seen`, an estimate with so many degrees of freedom, and
-/// `known`, without its constant. The freedom of both together is Welch's.
+/// Returns the logarithm of Student's density at `away`, without its constant. The variance is the sum of `seen`, an
+/// estimate with `freedom` degrees of freedom, and `known`. The freedom of both together is Welch's.
 fn log_density(away: f64, seen: f64, known: f64, freedom: f64) -> f64 {
     let variance = (seen + known).max(f64::MIN_POSITIVE);
     let freedom = (variance.powi(2) / seen.powi(2) * freedom).min(NORMAL);
@@ -243,14 +243,14 @@ mod tests {
 
     const ROUNDS_AT_LEAST: usize = 3;
 
-    /// A round of a commit that is so many times slower, with noise of 5 %.
+    /// Returns a round of a commit that is `times` times slower, with noise of 5 %.
     fn round(random: &mut Pcg64, times: f64) -> f64 {
         // Twelve uniform numbers make a normal one, near enough.
         let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
         times.ln() + 0.05 * normal
     }
 
-    /// Searches to the end, as `duel bisect` does; with the number of rounds and of commits tried.
+    /// Searches to the end, as `duel bisect` does. Returns the search, and the number of rounds and of commits tried.
     fn search(seed: u64, slower: &[f64], broken: &[usize]) -> (Search, usize, usize) {
         let random = &mut Pcg64::seed_from_u64(seed);
         let last = slower[slower.len() - 1];
@@ -272,7 +272,7 @@ mod tests {
         (search, rounds, tried)
     }
 
-    /// Commits of which each from those places on is so many times slower.
+    /// Returns the slowdown of each commit: the product of the steps up to it.
     fn commits(count: usize, steps: &[(usize, f64)]) -> Vec<f64> {
         let so_far = |at| steps.iter().filter(move |(from, _)| at >= *from);
         let slower = |at| so_far(at).map(|(_, times)| times).product();

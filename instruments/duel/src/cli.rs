@@ -41,8 +41,7 @@ enum Command {
     Look(look_client::Look),
 }
 
-/// What `duel` does: reads the arguments, does what they say, and ends with the exit code that they are
-/// documented to.
+/// Runs `duel`: reads the arguments, runs the command, and returns its documented exit code.
 pub fn main() -> ExitCode {
     let read = with_negative_numbers(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&read).unwrap_or_else(|error| error.exit());

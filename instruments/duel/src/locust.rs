@@ -1,5 +1,4 @@
-//! Locust as a master with workers, on this machine and on others: where one process is too slow for a
-//! load.
+//! Locust as a master with workers, on this machine and on others, for loads that one process cannot send.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,20 +19,20 @@ use engine::service::free_ports;
 use engine::tool::{DriverError, Settings, Task};
 
 const TOOL: &str = "Locust";
-/// Where a master listens that nobody tells otherwise.
+/// Default port of a Locust master.
 pub const PORT: u16 = 5557;
-/// Counts, in each worker.
+/// Python file that counts answers in each worker.
 const RECORDER: &str = include_str!("locust/recorder.py");
-/// A worker starts so many users a second without falling behind.
+/// Number of users that a worker can start in a second without falling behind.
 const SPAWNED: u32 = 100;
-/// Workers of this machine are there by then.
+/// Longest time that the master waits for workers of this machine.
 const OWN_WITHIN: Duration = Duration::from_secs(60);
-/// Somebody types a command on other machines.
+/// Longest time that the master waits for workers of other machines, where somebody types a command.
 const OTHERS_WITHIN: Duration = Duration::from_secs(600);
-/// What a run takes beside its load: the master looks for workers once a second, and waits for late ones.
+/// Longest time that a run takes beside its load: the master looks for workers once a second, and waits for late ones.
 const BESIDE: Duration = Duration::from_secs(15);
 
-/// Who sends a load, and what it is in Locust's language.
+/// Locust processes that send a load, and the load as a Locust file.
 #[derive(Debug, Clone, Copy)]
 pub struct Workers<'a> {
     /// Locust's executable: a path, or a name to look for in `PATH`.
@@ -42,43 +41,43 @@ pub struct Workers<'a> {
     pub script: &'a str,
     /// The service's `https://HOST:PORT`.
     pub host: &'a str,
-    /// Workers that are started here.
+    /// Number of workers that are started on this machine.
     pub own: u32,
-    /// Workers that are waited for, of other machines. With any, the master listens at [`PORT`] of every
-    /// address of this machine, and without at the loopback alone.
+    /// Number of workers on other machines, which the master waits for. If there are any, it listens at [`PORT`]
+    /// of every address of this machine. Otherwise it listens at a free port of the loopback.
     pub others: u32,
-    /// Where the processes of this machine run; empty for anywhere. Linux only.
+    /// CPUs that the processes of this machine run on; empty for all CPUs. Linux only.
     pub cpus: &'a [usize],
     /// Ends the run early when set.
     pub interrupt: &'a Interrupt,
 }
 
-/// What `recorder.py` writes.
+/// Summary that `recorder.py` writes.
 #[derive(Debug, Deserialize)]
 struct Summary {
     version: String,
     workers: Vec<Recorded>,
 }
 
-/// What one worker saw.
+/// Figures of one worker.
 #[derive(Debug, Deserialize)]
 struct Recorded {
     seconds: f64,
-    /// Right answers, those outside the span included.
+    /// Number of right answers, including those outside the recorded span.
     right: u64,
-    /// Of one CPU.
+    /// CPU time that the worker used, as a share of one CPU.
     used: f64,
     waited: Option<f64>,
-    /// Milliseconds, as text, and how many answers took so long; by the request's name.
+    /// Number of answers by their latency, in milliseconds as text, for the name of each request.
     routes: BTreeMap<String, BTreeMap<String, u64>>,
     errors: BTreeMap<String, u64>,
 }
 
-/// Puts `traffic` on the service. Of an answer only the status is compared, by the script.
+/// Sends `traffic` to the service. The script compares only the status of an answer.
 ///
 /// # Errors
 ///
-/// When Locust is missing, cannot send the load, cannot be run, or a worker is lost.
+/// Fails if Locust is missing, cannot send the load, cannot be run, or loses a worker.
 pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, DriverError> {
     sendable(traffic)?;
     allow_open_files(u64::from(traffic.users) + 64)?;
@@ -111,7 +110,7 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
     let locust = || {
         let mut command = Command::new(workers.program);
         command
-            // No __pycache__ in the folder.
+            // Python must not write `__pycache__` into the folder.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .arg("-f")
             .arg(format!("{},{}", script.display(), recorder.display()))
@@ -130,7 +129,7 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
         said.push(Tail::of(worker.stderr()));
         own.push(worker);
     }
-    // A master that gave up waiting does not know what its workers said.
+    // If the master gives up waiting, only the workers' own standard error says why.
     let ended = task.run(&said, |command| {
         *command = locust();
         command.args(["--master", "--headless", "--only-summary"]);
@@ -160,11 +159,11 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
     outcome(traffic, summary)
 }
 
-/// Whether Locust's script of a load can say all of it.
+/// Checks that a Locust file can express the whole load.
 ///
 /// # Errors
 ///
-/// With what it cannot.
+/// Fails with the name of the part that Locust cannot send.
 pub fn sendable(traffic: &Traffic) -> Result<(), DriverError> {
     let faults = [
         (
@@ -284,7 +283,7 @@ mod tests {
         assert_eq!(users.routes[1].latency.count(), 4);
         let median = users.routes[0].latency.at(0.5).expect("answers").ms;
         assert!((median - 1.25).abs() < 0.01, "{median}");
-        // One of them does not know how long it waited.
+        // One of the workers does not know how long it waited.
         assert_eq!(outcome.generator.cpu_share, Some(0.7));
         assert_eq!(outcome.generator.waited_share, None);
         let paced = Traffic {

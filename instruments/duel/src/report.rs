@@ -24,24 +24,24 @@ use drawing::html::{self as page_html, Head, document, frame, scrolled, section}
 use drawing::rounds::metric_of_rounds;
 use drawing::table::{Table, sentence_case, shortened};
 
-/// What `compare --format json` prints.
+/// Result that `compare --format json` prints.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
-    /// The word.
+    /// Word of the verdict.
     pub verdict: Word,
-    /// Why, and what a reader must know beside.
+    /// Reason for the verdict, and notes that a reader must know.
     pub reason: String,
-    /// Seconds that it took.
+    /// Length of the comparison in seconds.
     pub seconds: f64,
-    /// Rounds that it rests on.
+    /// Number of rounds that the verdict rests on.
     pub rounds: usize,
     /// Rounds that were not counted.
     pub left_out: LeftOut,
-    /// The metric that decides; `None` where it was not measured.
+    /// Metric that decides; `None` if it was not measured.
     pub effect: Option<Effect>,
-    /// Everything that was measured.
+    /// All metrics that were measured.
     pub metrics: Vec<Told>,
-    /// What the services count by themselves and the change moved.
+    /// Counters that the services export and whose growth per request the change moved.
     pub counters: Vec<Counter>,
     /// The base.
     pub base: Side,
@@ -58,67 +58,67 @@ pub struct Comparison {
 /// One of the two builds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// As it was named: a command, `git:REVISION`, or a URL.
+    /// Name on the command line: a command, `git:REVISION`, or a URL.
     pub name: String,
     /// The commit of a revision.
     #[serde(flatten)]
     pub commit: Option<Commit>,
-    /// What ran for it, of a revision.
+    /// Program that ran, if it is a revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
 }
 
-/// The program of a revision, or the script where another program runs it.
+/// Program of a revision, or its script if another program runs that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Program {
-    /// Its file, from the checkout's root on.
+    /// Path of its file from the checkout's root.
     pub file: String,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
 }
 
-/// The metric that decides.
+/// Ratio of the metric that decides.
 #[derive(Debug, Clone, Serialize)]
 pub struct Effect {
     /// Its key.
     pub metric: String,
-    /// Change against base; larger is better.
+    /// Ratio of change to base; larger is better.
     pub ratio: f64,
-    /// Where the true ratio lies.
+    /// Interval that holds the true ratio in 98 % of comparisons.
     pub interval: Option<(f64, f64)>,
-    /// How far from 1 two equal servers may come out.
+    /// Noise floor: largest distance from 1 that two equal servers may show.
     pub noise_floor: Option<f64>,
 }
 
-/// One metric of both.
+/// One metric of base and change.
 #[derive(Debug, Clone, Serialize)]
 pub struct Told {
     /// Its key.
     pub metric: String,
-    /// As people read it.
+    /// Name for people.
     pub label: String,
-    /// What it counts.
+    /// Unit of `base` and `change`.
     pub unit: Unit,
-    /// Mean of the base over the rounds that have it.
+    /// Mean of the base over the rounds that measured it.
     pub base: Option<f64>,
-    /// The same of the change.
+    /// Mean of the change over the rounds that measured it.
     pub change: Option<f64>,
-    /// Change against base, larger is better; `None` where no direction is better.
+    /// Ratio of change to base, larger is better; `None` if neither direction is better.
     pub ratio: Option<f64>,
-    /// Its interval.
+    /// Interval of the ratio.
     pub interval: Option<(f64, f64)>,
-    /// How far from 1 two equal servers may come out.
+    /// Noise floor: largest distance from 1 that two equal servers may show.
     pub noise_floor: Option<f64>,
-    /// Whether `base` is a lower bound, since latencies were longer than a slice.
+    /// `true` if `base` is a lower bound, because latencies were longer than a slice.
     pub is_base_bound: bool,
-    /// Whether `change` is.
+    /// `true` if `change` is a lower bound.
     pub is_change_bound: bool,
     /// Ratio and interval for people.
     #[serde(skip)]
     times: String,
 }
 
-/// What the report's page has beside the comparison.
+/// Content of the report's page beside the comparison.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
     /// All metrics.
@@ -127,18 +127,18 @@ pub struct Page<'a> {
     pub deciding: &'a str,
     /// Every round.
     pub rounds: &'a [Round],
-    /// What the instruments saw, if they were asked.
+    /// Profiles of base and change, if they were asked for.
     pub profiles: &'a [SeenByBoth],
     /// The load in words.
     pub load: &'a str,
     /// The machine.
     pub environment: &'a Environment,
-    /// What was typed.
+    /// Command line that was typed.
     pub command: &'a str,
 }
 
 impl Comparison {
-    /// Of these rounds, judged as `verdict` says.
+    /// Describes a comparison of these rounds, which `verdict` judges.
     pub fn new(
         verdict: &Verdict,
         notes: &[String],
@@ -190,7 +190,7 @@ impl Comparison {
         }
     }
 
-    /// With what is to be known of rounds that were not counted.
+    /// Adds a sentence on the rounds that were not counted.
     #[must_use]
     pub fn with_left_out(mut self, left_out: LeftOut) -> Self {
         self.left_out = left_out;
@@ -206,14 +206,14 @@ impl Comparison {
         self
     }
 
-    /// With the functions whose share differs in these profiles.
+    /// Adds the functions whose share differs in these profiles.
     #[must_use]
     pub fn with_frames(mut self, profiles: &[SeenByBoth]) -> Self {
         self.frames = profiles.iter().flat_map(frames::changed).collect();
         self
     }
 
-    /// What else changed: tables, each with what it is of; names stand between these quotes.
+    /// Returns tables of what else changed, each with its title. Names stand between `quote`.
     fn else_changed(&self, quote: &str) -> Vec<(&'static str, Table)> {
         let counter = |one: &Counter| {
             let interval = one.interval.map_or_else(String::new, |(low, high)| {
@@ -250,7 +250,7 @@ impl Comparison {
         told.collect()
     }
 
-    /// Ratio and interval of the metric that decides: `0.82 (0.79 to 0.86) times as good`.
+    /// Returns the ratio and interval of the metric that decides: `0.82 (0.79 to 0.86) times as good`.
     fn effect_in_words(&self) -> Option<String> {
         let effect = self.effect.as_ref()?;
         let told = self
@@ -287,7 +287,7 @@ impl Comparison {
         Table::new(&[""], &heads, self.rows())
     }
 
-    /// For a terminal: the verdict, the table, and the notes.
+    /// Formats the verdict, the tables and the notes for a terminal.
     pub fn text(&self) -> String {
         let mut text = format!("{}: {}\n", self.verdict, self.sentence);
         for (name, side) in [("base", &self.base), ("change", &self.change)] {
@@ -317,7 +317,7 @@ impl Comparison {
         text
     }
 
-    /// For a pull request.
+    /// Formats the comparison as Markdown for a pull request.
     pub fn markdown(&self) -> String {
         let effect = self.effect_in_words();
         let mut text = format!(
@@ -347,7 +347,7 @@ impl Comparison {
         text
     }
 
-    /// The report: one HTML file that needs nothing else.
+    /// Returns the report: one HTML file that needs nothing else.
     pub fn page(&self, page: &Page<'_>) -> String {
         let has_figures = |metric: &&Metric| {
             page.rounds
@@ -432,7 +432,7 @@ impl Comparison {
     }
 }
 
-/// What rounds look like that are too few for an interval, where the two are far apart.
+/// Returns a hint at the likely verdict, if base and change are far apart but the rounds give no interval.
 fn looks(deciding: &Metric, rounds: &[Round]) -> Option<String> {
     const FAR: f64 = 1.5;
 
@@ -453,7 +453,7 @@ fn looks(deciding: &Metric, rounds: &[Round]) -> Option<String> {
     })
 }
 
-/// What CPU time per request decides, where requests per second do not: other programs hardly change it.
+/// Returns a hint at the verdict by CPU time per request, if that decides. Other programs hardly change it.
 fn by_cpu_time(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Option<String> {
     if deciding.key == CPU_MS {
         return None;
@@ -474,8 +474,8 @@ fn by_cpu_time(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Optio
     ))
 }
 
-/// Base, change and their difference by each instrument. What cannot be drawn is left out: the
-/// verdict does not hang on it, and stacks come from a service that anybody may have written.
+/// Draws base, change and their difference for each instrument. Stacks that cannot be drawn are left out: they come
+/// from a service that anybody may have written, and the verdict does not depend on them.
 fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
     let drawn = profiles.iter().flat_map(|seen| {
         let [(base, base_idle), (change, change_idle)] = [&seen.base, &seen.change]
@@ -491,7 +491,7 @@ fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
             .to_owned(),
             idle,
             seconds: seen.seconds.into(),
-            // What the service's own crate is called is nowhere told.
+            // Nothing tells the name of the service's own crate.
             own: String::new(),
         };
         let difference = picture("Base to change", 0);
@@ -512,7 +512,7 @@ fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
 }
 
 impl Side {
-    /// The commit for people, or what was started.
+    /// Returns the commit for people, or the name on the command line.
     fn title(&self) -> String {
         match &self.commit {
             Some(commit) => commit.to_string(),
@@ -521,13 +521,13 @@ impl Side {
     }
 }
 
-/// `text` as code of Markdown, where nothing in it is a mark, a link or a mention.
+/// Returns `text` as inline code of Markdown, in which nothing is a mark, a link or a mention.
 fn quoted(text: &str) -> String {
     let text: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
-    // A command may hold backticks: the quotes are longer than any row of them.
+    // A command may hold backticks; the quotes must be longer than any row of them.
     let mut quotes = "``".to_owned();
     while text.contains(&quotes) {
         quotes.push('`');

@@ -1,4 +1,5 @@
-//! The steps of `action.yml`, one after the other, as a runner would take them. Of its caches the keys alone are looked at.
+//! Tests of the steps of `action.yml`, in the order in which a runner takes them. Only the keys of its caches are
+//! tested.
 #![cfg(unix)]
 
 use std::fs;
@@ -7,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Answers `ok` after so many milliseconds.
+/// Service that answers `ok` after `DELAY` milliseconds.
 const SERVICE: &str = r#"
 use std::io::{BufRead, BufReader, Write};
 fn main() {
@@ -25,13 +26,13 @@ fn main() {
 }
 "#;
 
-/// A runner of GitHub's, as far as the steps see it.
+/// Runner of GitHub's, as far as the steps see it.
 struct Runner {
     /// Its temporary folder.
     temporary: PathBuf,
     /// The checkout.
     project: PathBuf,
-    /// Contexts such as `inputs.base`, with what the steps before have put out.
+    /// Contexts such as `inputs.base`, and the outputs of earlier steps.
     contexts: Vec<(String, String)>,
 }
 
@@ -60,7 +61,7 @@ impl Runner {
         self.contexts.push((name.to_owned(), value.to_owned()));
     }
 
-    /// `text` with the value of each `${{ … }}`; a context that is not set is empty, as at GitHub's.
+    /// Returns `text` with the value of each `${{ … }}`. A context that is not set is empty, as at GitHub's.
     fn filled_in(&self, text: &str) -> String {
         let mut filled = String::new();
         let mut rest = text;
@@ -77,7 +78,7 @@ impl Runner {
         filled + rest
     }
 
-    /// Takes the step with this name, and notes what it puts out.
+    /// Runs the step with this name, and notes its outputs.
     fn take(&mut self, name: &str) -> Output {
         let action = fs::read_to_string("action.yml").unwrap();
         let (_, step) = action.split_once(&format!("- name: {name}\n")).unwrap();
@@ -117,7 +118,7 @@ impl Runner {
         taken
     }
 
-    /// What a step has put out: `base.commit`.
+    /// Returns an output of a step: `base.commit`.
     fn output(&self, name: &str) -> String {
         let (step, output) = name.split_once('.').unwrap();
         self.filled_in(&format!("${{{{ steps.{step}.outputs.{output} }}}}"))
@@ -172,7 +173,7 @@ fn a_pull_request_that_is_slower_fails_and_says_so_where_a_reviewer_looks() {
         assert!(taken.status.success(), "{step}: {taken:?}");
     }
     let compared = runner.take("Compare");
-    // A busy machine may say less than that it is slower.
+    // On a busy machine the verdict may be less than `slower`.
     let verdict = runner.output("compare.verdict");
     let code = match &*verdict {
         "slower" => 1,
@@ -200,7 +201,7 @@ fn a_pull_request_that_is_slower_fails_and_says_so_where_a_reviewer_looks() {
     }
 }
 
-/// What the target branch gained meanwhile is not charged to a branch that does not have it.
+/// Compares a branch with the commit where it began, so later commits of the target branch do not count against it.
 #[test]
 fn a_stale_branch_is_compared_with_where_it_began() {
     let folder = tempfile::tempdir().unwrap();
@@ -260,7 +261,7 @@ fn a_push_is_compared_with_the_commit_before_it() {
     assert_eq!(runner.output("base.commit"), second);
 }
 
-/// Whoever moves the pin, or a tag that moves by itself, gets another program.
+/// The cache must not return the old program when the pin, or a tag that moves by itself, changes.
 #[test]
 fn a_kept_program_is_that_of_this_version() {
     let action = fs::read_to_string("action.yml").unwrap();

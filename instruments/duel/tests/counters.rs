@@ -1,4 +1,4 @@
-//! What two services count by themselves, as `duel compare` tells it.
+//! Tests of how `duel compare` reports the counters of two services.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A service that counts so many queries for each request, until the test process ends.
+/// Starts a service that counts `queries` for each request and runs until the test process ends; returns its URL.
 fn serve(queries: u64) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -51,7 +51,7 @@ fn answer(mut stream: &TcpStream, queries: u64, requests: &AtomicU64) {
     }
 }
 
-/// What is said on standard error, and as JSON.
+/// Compares two such services; returns the text on standard error, and the JSON.
 fn compare(folder: &Path) -> (String, Value) {
     let output = Command::new(env!("CARGO_BIN_EXE_duel"))
         .args(["compare", "--running", &serve(12), &serve(2), "--get", "/"])
@@ -68,7 +68,7 @@ fn compare(folder: &Path) -> (String, Value) {
 #[test]
 fn a_counter_that_the_change_moved_is_told_without_being_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    // What is under way at the end of a slice may be counted, or not: much of it, where a slice had few
+    // Requests in flight at the end of a slice may be counted or not. They are a large share if the slice had few
     // requests because the machine stood still.
     let is_near = |value: &Value| {
         let told = [("base", 12.0), ("change", 2.0), ("ratio", 1.0 / 6.0)];
@@ -83,7 +83,7 @@ fn a_counter_that_the_change_moved_is_told_without_being_asked_for() {
             (err, value) = compare(folder.path());
         }
     }
-    // A busy machine may leave fewer.
+    // A busy machine may leave fewer rounds.
     if value["rounds"].as_u64().unwrap() < 3 {
         return;
     }

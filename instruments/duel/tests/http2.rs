@@ -1,4 +1,4 @@
-//! `duel load` over HTTP/2, gRPC among it, against servers of the tests' own.
+//! Tests of `duel load` over HTTP/2, including gRPC, against servers of the tests' own.
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
@@ -27,19 +27,19 @@ const AUTHORITY: &str = concat!(
     "/tests/certificates/authority.pem"
 );
 
-/// What a server does with a request, by its number.
+/// Reaction of a server to a request.
 #[derive(Clone, Copy)]
 enum Reaction {
     /// A body, and the gRPC status after it.
     Answer(&'static [u8], Option<&'static str>),
     Reset(Reason),
-    /// The connection ends; at once, unless the reason is none.
+    /// The end of the connection: at once, unless the reason is `NO_ERROR`.
     GoAway(Reason),
 }
 
 type React = fn(usize, &Request<Bytes>) -> Reaction;
 
-/// Speaks HTTP/2 and nothing else.
+/// Server that speaks HTTP/2 and nothing else.
 struct Server {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -51,7 +51,7 @@ impl Server {
         Self::start(None, react)
     }
 
-    /// Over TLS, where it knows these protocols.
+    /// Starts a server with TLS that knows these protocols.
     fn encrypted(alpn: &[&str], react: React) -> Self {
         let key = PrivateKeyDer::try_from(KEY).unwrap();
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -101,7 +101,7 @@ impl Server {
     }
 }
 
-/// Until the client has gone, or has had enough.
+/// Serves a connection until the client closes it, or a reaction ends it.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     connections: &AtomicUsize,
@@ -116,7 +116,7 @@ async fn serve(
         let body = if body.is_end_stream() {
             Bytes::new()
         } else {
-            // The connection has to be driven meanwhile.
+            // The connection has to be driven while the body is read.
             let mut read = std::pin::pin!(all(body));
             std::future::poll_fn(|context| {
                 let _ = connection.poll_closed(context);
@@ -159,12 +159,12 @@ fn send(
     Some(())
 }
 
-/// `duel`, and what it said: its code, its standard output as JSON, its standard error.
+/// Runs `duel`; returns its exit code, its standard output as JSON, and its standard error.
 fn duel(arguments: &str) -> (i32, Value, String) {
     duel_with(arguments, &[])
 }
 
-/// With more arguments, in which there may be spaces.
+/// Runs `duel` with more arguments, which may contain spaces.
 fn duel_with(arguments: &str, more: &[&str]) -> (i32, Value, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_duel"));
     command.args(arguments.split_whitespace()).args(more);
@@ -176,17 +176,17 @@ fn duel_with(arguments: &str, more: &[&str]) -> (i32, Value, String) {
 
 const SHORT: &str = "--users 3 --warm-up 0 --seconds 1 --format json";
 
-/// Every answer was right.
+/// Checks that every answer was right.
 #[track_caller]
 fn is_right((code, said, errors): &(i32, Value, String)) {
-    // A generator that gets no CPU beside something else says so.
+    // If other programs leave the generator no CPU, the run is invalid.
     assert!(matches!(code, 0 | 3), "{said} {errors}");
     assert!(said["completed"].as_u64().unwrap() > 0, "{said}");
     assert_eq!(said["wrong_answers"], 0, "{said}");
     assert_eq!(said["errors"], serde_json::json!({}), "{said}");
 }
 
-/// Some failed, for this cause alone.
+/// Checks that some requests failed, for this cause alone.
 #[track_caller]
 fn failed((code, said, errors): &(i32, Value, String), cause: &str) {
     assert!(matches!(code, 1 | 3), "{said} {errors}");
@@ -218,7 +218,7 @@ fn a_service_that_speaks_http_2_alone_is_asked_in_it() {
     let said = duel(&format!("load {url}/six?a=b --http2 {SHORT}"));
     is_right(&said);
     assert_eq!(said.1["first_wrong_answer"], Value::Null);
-    // One for each user, and those by which the answer was learnt.
+    // Three connections are the users', and two those that learnt the answer.
     assert_eq!(server.connections(), 3 + 2);
     let each = "--no-keep-alive --bystander /six?a=b --bystander-rate 50";
     let said = duel(&format!("load {url}/six?a=b --http2 {SHORT} {each}"));
@@ -243,7 +243,7 @@ fn over_tls_the_server_has_to_choose_http_2() {
     is_right(&said);
     let notes = |said: &(i32, Value, String)| said.1["notes"].to_string();
     assert!(!notes(&said).contains("not checked"));
-    // By a name that its certificate is not for.
+    // The server's certificate is not for this name.
     let address = url.replace("localhost", "127.0.0.1");
     let said = duel(&format!("load {address} --http2 --insecure {SHORT}"));
     is_right(&said);
@@ -269,7 +269,7 @@ fn over_tls_the_server_has_to_choose_http_2() {
     }
 }
 
-/// One that knows HTTP/1.1, and one that closes on what it does not know.
+/// One server knows HTTP/1.1, and one closes connections that it does not understand.
 #[test]
 fn a_server_without_http_2_is_told() {
     for (answer, sentence) in [
@@ -303,7 +303,7 @@ fn what_ends_a_stream_or_a_connection_is_the_cause() {
             server.port
         ))
     };
-    // The first answer is the one that is learnt.
+    // The load learns the first answer.
     let refuses: React = |number, _| match number {
         0 => Reaction::Answer(b"6", None),
         _ => Reaction::Reset(Reason::REFUSED_STREAM),
@@ -328,20 +328,20 @@ fn what_ends_a_stream_or_a_connection_is_the_cause() {
         &at(&Server::plain(ends)),
         "connection ended by the server (GOAWAY, ENHANCE_YOUR_CALM)",
     );
-    // As proxies do after so many requests: nobody's fault.
+    // Proxies end connections in this way after some number of requests, so it is no fault.
     let mut connections = (0..3).map(|_| {
         let server = Server::plain(|_, _| Reaction::GoAway(Reason::NO_ERROR));
         is_right(&at(&server));
         server.connections()
     });
-    // A machine that stands still for a moment makes them few once, and a fault each time.
+    // If the machine stands still for a moment, connections are few once. A fault makes them few each time.
     assert!(connections.any(|connections| connections > 10));
 }
 
 const MESSAGE: &[u8] = b"\x0a\x02\xff\xfe";
 const FRAMED: &[u8] = b"\0\0\0\0\x04\x0a\x02\xff\xfe";
 
-/// A unary call of gRPC, where each third fails.
+/// Every third of these unary gRPC calls fails.
 #[test]
 fn a_call_whose_status_is_not_0_has_failed() {
     let echo: React = |_, request| {
@@ -369,7 +369,7 @@ fn a_call_whose_status_is_not_0_has_failed() {
     let said = call(server.port, &format!("--http2 {SHORT}"));
     failed(&said, "grpc-status 5");
     assert!(said.1["completed"].as_u64().unwrap() > 0, "{said:?}");
-    // A call that failed is no reason to connect again.
+    // A call that fails must not open another connection.
     assert_eq!(server.connections(), 3 + 2);
     let never: React = |_, _| Reaction::Answer(b"", Some("12"));
     let said = call(Server::plain(never).port, "--http2");

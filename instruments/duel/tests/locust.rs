@@ -15,12 +15,12 @@ use engine::traffic::{Request, Route, Traffic};
 
 use self::server::{Reaction, Server, answer};
 
-/// Any number of calls at once, of 50 ms each.
+/// Starts a server that answers any number of calls at once, after 50 ms each.
 fn concurrent() -> Server {
     Server::start(|_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", "6")))
 }
 
-/// A load as `duel load --locust` writes it.
+/// Locust file, as `duel load --locust` writes it.
 const LOAD: &str = r#"
 from locust import FastHttpUser, task
 
@@ -61,12 +61,12 @@ fn workers_here_and_elsewhere_are_put_together() {
     assert!(users.completed > 0 && users.completed <= users.right_in_all);
     assert_eq!(users.routes[0].latency.count(), users.completed);
     assert!(users.routes[0].latency.at(0.0).unwrap().ms >= 49.0);
-    // Ten users who wait 50 ms each time ask 200 times a second at most.
+    // Ten users who wait 50 ms for each answer send at most 200 requests a second.
     assert!(users.requests_per_second <= 200.0 * 1.1, "{users:?}");
     assert!(users.errors.is_empty(), "{users:?}");
     assert!(outcome.generator.cpu_share.unwrap() > 0.0);
 
-    // What somebody types on another machine, which has no file of the load.
+    // This is the command for another machine, which has no file of the load.
     let mut elsewhere = Command::new("locust")
         .args(["-f", "-", "--worker", "--master-host", "127.0.0.1"])
         .env("PYTHONDONTWRITEBYTECODE", "1")

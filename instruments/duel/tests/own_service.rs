@@ -1,4 +1,4 @@
-//! The program, against a service that answers as many do: with a clock in its JSON, ids in its paths, and a login.
+//! Tests of the program against a typical service: with a clock in its JSON, ids in its paths, and a login.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Serves until the test process ends; what it is told apart by is in its token. The URL.
+/// Starts a service that runs until the test process ends, and returns its URL. Its token contains `name`.
 fn service(name: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -33,7 +33,7 @@ fn serve(name: &'static str, listener: TcpListener) {
     });
 }
 
-/// Its path and its head, in lower case.
+/// Reads a request; returns its path, and its head in lower case.
 fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -54,7 +54,7 @@ fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
 fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
     let (mut status, mut more) = ("200 OK", String::new());
     let body = match path {
-        // One order of keys as often as the other.
+        // Both orders of the keys come equally often.
         "/clock" if count.is_multiple_of(2) => format!(r#"{{"price":3,"at":{count}}}"#),
         "/clock" => format!(r#"{{"at":{count},"price":3}}"#),
         "/login" => {
@@ -71,13 +71,13 @@ fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
             }
             "mine".to_owned()
         }
-        // Once its answers are learnt, it gives others.
+        // It gives other answers once the first ones are learnt.
         "/drifts" => {
             static ASKED: AtomicU64 = AtomicU64::new(0);
             let is_new = ASKED.fetch_add(1, Ordering::Relaxed) < 2;
             if is_new { "learnt" } else { "another" }.to_owned()
         }
-        // Sets a terminal's title and clipboard, and clears it.
+        // This text would set a terminal's title and clipboard, and clear it.
         path if path.starts_with("/debug/look") => {
             "Nothing.\x1b]0;title\x07\x1b]52;c;ZXZpbA==\x07\x1b[2J\r".to_owned()
         }
@@ -87,12 +87,12 @@ fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{more}\r\n{body}")
 }
 
-/// Exit code and all that `duel LINE` said, as it is typed into a shell.
+/// Runs `duel LINE` in a shell; returns its exit code and its output.
 fn duel(line: &str) -> (Option<i32>, String) {
     duel_after(":", line)
 }
 
-/// The same after another command of that shell.
+/// Runs `duel LINE` after the command `first` of the same shell.
 fn duel_after(first: &str, line: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("sh")
@@ -114,7 +114,7 @@ fn told(line: &str, code: i32, words: &[&str]) -> String {
         words.iter().all(|word| said.contains(word)),
         "{words:?} are not all in {said}"
     );
-    // A generator that gets no CPU beside something else says so.
+    // If other programs leave the generator no CPU, the run is invalid.
     let is_right = ended == Some(code) || code < 2 && ended == Some(3);
     assert!(is_right, "{ended:?}: {said}");
     said
@@ -166,7 +166,7 @@ fn each_server_is_asked_as_somebody_who_has_logged_in_there() {
     );
     let line = format!("compare --running {base} {change} --get /mine {SHORT} --at-most 1");
     told(&line, 2, &["GET /mine answers with status 401"]);
-    // One round decides nothing, and both have answered all of it.
+    // One round decides nothing, although both services have answered all requests.
     let said = told(
         &format!("{line} {login}"),
         1,
@@ -222,7 +222,7 @@ fn an_access_log_is_sent_as_it_was() {
 #[test]
 fn wrong_answers_are_the_services_fault_however_busy_the_generator_is() {
     let url = service("drifts");
-    // Fifty users who ask again at once take all of the generator's CPU.
+    // Fifty users without a pause take all of the generator's CPU.
     let (code, said) = duel(&format!(
         "load {url} --get /drifts --seconds 0.3 --warm-up 0"
     ));
@@ -230,14 +230,14 @@ fn wrong_answers_are_the_services_fault_however_busy_the_generator_is() {
     assert!(said.contains("first wrong answer: another"), "{said}");
 }
 
-/// Whatever asks it.
+/// This holds for every command that sends requests to the service.
 #[test]
 fn a_service_that_refuses_or_hangs_makes_a_run_invalid() {
     let refusing = {
         let gone = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", gone.local_addr().unwrap())
     };
-    // The system accepts for it, and nobody reads.
+    // The system accepts connections for this listener, but nothing reads from them.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hanging = format!("http://{}", silent.local_addr().unwrap());
     let url = service("compared");
@@ -274,12 +274,12 @@ fn a_service_on_the_other_loopback_address_is_found() {
     serve("sixth", listener);
     let line = format!("load http://localhost:{port} --get /a --users 1 --seconds 0.2 --warm-up 0");
     let (code, said) = duel(&line);
-    // A generator that gets no CPU beside something else says so.
+    // If other programs leave the generator no CPU, the run is invalid.
     assert!(matches!(code, Some(0 | 3)), "{said}");
     assert!(said.contains(" 0 wrong, 0 failed"), "{said}");
 }
 
-/// A terminal obeys them: they can hide text, or write the clipboard.
+/// A terminal obeys control characters: they can hide text, or write to the clipboard.
 #[test]
 fn control_characters_of_a_service_stay_off_the_terminal() {
     let url = service("evil");

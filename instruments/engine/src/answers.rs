@@ -1,4 +1,4 @@
-//! The right answers of a service nobody described: what its base answers, learnt before the load.
+//! Right answers for a service that nobody described, learned from the base before the load.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,46 +11,48 @@ use crate::load::interrupt::Interrupt;
 use crate::service;
 use crate::traffic::{Expected, Part, Request, Route, Rule, Traffic};
 
-/// Values of a route whose answers are learnt, evenly spread over all; of the others the status.
+/// Largest number of a route's values whose answers are learned, spread evenly over all. For other values only the
+/// status is expected.
 const LEARNT: usize = 64;
-/// Learning a route ends after so long, with what is known then.
+/// Approximate time limit for learning one route. The first pass stops after half of it; the second repeats the same
+/// requests.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Between the two times that an answer is asked for: a clock in it shows whole seconds.
+/// Shortest time between the two passes, so that a clock in a body shows another second.
 const APART: Duration = Duration::from_millis(1100);
-/// How often an answer is asked for again that has a status which is allowed beside the right one, and
-/// the pause before.
+/// Number of times that a request is repeated while its answer has a status that is allowed beside the right one, with
+/// [`PAUSE`] before each.
 const ASKED_AGAIN: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
-/// Longer bodies are not kept for comparison.
+/// Largest body that is kept for comparison, in bytes.
 const LONGEST_BODY: usize = 1 << 20;
-/// How much of a body a message shows.
+/// Number of bytes of a body that a message shows.
 const SHOWN: usize = 80;
-/// More pointers than these are no advice.
+/// Largest number of JSON pointers that a message lists. With more there is no advice.
 const POINTERS: usize = 8;
-/// Answers of a route that a command judges: it is a process for each.
+/// Number of answers per route that a command judges: each one starts a process.
 const JUDGED: usize = 8;
-/// What it may take for one.
+/// Longest time that one judgment may take.
 const TO_JUDGE: Duration = Duration::from_secs(10);
 
-/// What makes an answer right.
+/// Conditions that make an answer right.
 #[derive(Debug, Clone, Default)]
 pub struct How {
-    /// Every answer must have this status; bodies are not looked at.
+    /// Status that every answer must have; bodies are then not compared.
     pub status: Option<u16>,
-    /// What is compared of bodies; without it all of those that are the same each time, and of the others nothing.
+    /// Rule for comparing bodies. Without it, bodies that are the same each time are compared, and others are not.
     pub rule: Option<Rule>,
     /// A command that judges bodies instead, apart from the load. The files are in `EXPECTED` and
     /// `RECEIVED`, and it ends with 0 if they are the same.
     pub judge: Option<String>,
 }
 
-/// What is asked for is not what answers.
+/// Reason why answers cannot be learned, or why the two servers cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    /// A status that nobody wants to measure.
+    /// An unexpected status, a body that changes although it is to be compared, or a failing `--judge`.
     #[error("{0}")]
     Status(String),
-    /// No answer at all, or of the change another than of the base.
+    /// No answer at all, or an answer of the change that differs from the base's.
     #[error("{0}")]
     Other(String),
     /// Ctrl-C.
@@ -58,30 +60,30 @@ pub enum AnswerError {
     Interrupted,
 }
 
-/// What was learnt.
+/// Answers that were learned, with notes on what is compared.
 #[derive(Debug, Clone)]
 pub struct Learnt {
-    /// The routes, with what is expected of each request; the bystander's last.
+    /// Routes with the expected answers to their requests; the bystander's last.
     routes: Vec<Route>,
-    /// What is compared, a sentence each.
+    /// Sentences that say what is compared.
     pub notes: Vec<String>,
-    /// Those of the notes that are to be told before the load: more could be compared.
+    /// Notes that are printed before the load, because more could be compared.
     pub advice: Vec<String>,
-    /// Of whom, and what judges others.
+    /// Name of the server that gave the answers.
     who: String,
     judge: Option<String>,
     /// Requests whose answer is known, of all routes.
     known: Vec<Request>,
 }
 
-/// Whom to ask, and how long an answer may take.
+/// A server to ask, and how long to wait for its answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// What messages call it.
+    /// Name of the server in messages.
     pub who: &'a str,
-    /// Where it listens.
+    /// Address, protocol and headers for the requests.
     pub target: &'a Target,
-    /// An answer that takes longer is none.
+    /// Longest time to wait for an answer.
     pub time_out: Duration,
     /// Ctrl-C.
     pub interrupt: &'a Interrupt,
@@ -106,8 +108,8 @@ impl Asked<'_> {
         })
     }
 
-    /// An answer to learn from: what is allowed beside it, because the service has too much to do, says
-    /// nothing. Such an answer is returned where it gives no other.
+    /// Asks until the status is not merely an allowed one: the refusal of an overloaded service teaches nothing.
+    /// Returns the last answer if no other comes.
     fn ask_in_earnest(&self, request: &Request) -> Result<Expected, AnswerError> {
         let mut answer = self.ask(request)?;
         for _ in 0..ASKED_AGAIN {
@@ -121,12 +123,13 @@ impl Asked<'_> {
     }
 }
 
-/// Learns the answers to `traffic`, its bystander included: always the status, and of the body what is to be compared.
-/// Every answer is asked for twice, since what changes by itself cannot be.
+/// Learns the answers to `traffic`, including its bystander's: always the status, and the parts of the body that are to
+/// be compared. Asks for every answer twice, because parts that change by themselves cannot be compared. With
+/// `how.status` it checks one request per route and learns no body.
 ///
 /// # Errors
 ///
-/// When there is no answer, or one that nobody wants to measure; or when what is to be compared changes.
+/// Returns an error if there is no answer, if its status is unexpected, or if a part that is to be compared changes.
 pub fn learn(server: &Asked<'_>, traffic: &Traffic, how: &How) -> Result<Learnt, AnswerError> {
     let bystander = traffic.bystander.iter().map(|paced| &paced.route);
     let routes: Vec<&Route> = traffic.routes.iter().chain(bystander).collect();
@@ -191,7 +194,7 @@ fn first_time(server: &Asked<'_>, route: &Route) -> Result<Answers, AnswerError>
         let index = sample * count / count.min(LEARNT);
         let request = &route.requests[index];
         let answer = server.ask_in_earnest(request)?;
-        // One value that is missing is a part of the load; a route without any other is none.
+        // A missing value is part of the load if a good answer came before it. Otherwise the route is rejected.
         let is_allowed = request.expected.allows(answer.status);
         if (answer.status >= 400 || is_allowed) && answers.is_empty() {
             let status = answer.status;
@@ -213,7 +216,7 @@ fn first_time(server: &Asked<'_>, route: &Route) -> Result<Answers, AnswerError>
     Ok(answers)
 }
 
-/// Asks for all answers again.
+/// Asks for all answers again, and returns how they changed.
 fn changes(
     server: &Asked<'_>,
     route: &Route,
@@ -297,7 +300,7 @@ fn second_time(
             }
         }
     } else {
-        // The status of a value that nobody asked for cannot be known.
+        // The status of a value that was not requested is unknown.
         route.requests.clone_from(&known);
     }
     let is_json = known.first().is_some_and(|one| one.expected.is_json());
@@ -353,7 +356,7 @@ fn second_time(
 }
 
 impl Learnt {
-    /// Puts what was learnt into the load that it was learnt of.
+    /// Puts the learned answers into `traffic`, which must be the load that they were learned for.
     pub fn complete(&self, traffic: &mut Traffic) {
         let own = traffic.routes.len();
         traffic.routes = self.routes[..own].to_vec().into();
@@ -362,11 +365,11 @@ impl Learnt {
         }
     }
 
-    /// Asks the change what the base was asked.
+    /// Sends the change the same requests and compares its answers with the base's.
     ///
     /// # Errors
     ///
-    /// When it does not answer, or with something else.
+    /// Returns an error if the change does not answer, or answers differently.
     pub fn compare(&self, change: &Asked<'_>) -> Result<(), AnswerError> {
         for request in &self.known {
             let answer = change.ask_in_earnest(request)?;
@@ -408,12 +411,12 @@ impl Learnt {
     }
 }
 
-/// How the answers to the requests of a route change by themselves.
+/// Changes between two answers to the same requests of a route.
 #[derive(Default)]
 struct Changes {
-    /// Answers that do.
+    /// Number of answers that changed.
     count: usize,
-    /// Of what cannot be told by pointers.
+    /// Set if pointers cannot describe a change: a status differs, or a body is not JSON.
     is_no_json: bool,
     pointers: BTreeSet<String>,
     has_other_size: bool,
@@ -440,7 +443,7 @@ impl Changes {
         }
     }
 
-    /// The option with which the most can be compared, if it is more than the status.
+    /// Returns the option that compares the most, if that is more than the status.
     fn advice(&self) -> Option<String> {
         let has_pointers =
             !self.is_no_json && !self.has_other_status && !self.pointers.contains("");
@@ -459,7 +462,7 @@ impl Changes {
     }
 }
 
-/// Whether the command `judge` says so.
+/// Returns whether the command `judge` calls the two answers the same.
 fn is_judged_same(
     judge: &str,
     expected: &Expected,
@@ -484,13 +487,13 @@ fn is_judged_same(
     })?;
     let output = output.ok_or_else(|| failed(&"it takes more than 10 s"))?;
     match output.status.code() {
-        // What a shell says of a command that is not there, or is none.
+        // Exit codes of a shell whose command does not exist or cannot be executed.
         Some(126 | 127) => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),
         code => Ok(code == Some(0)),
     }
 }
 
-/// What is allowed beside it stays allowed.
+/// Sets the expected status and body. Statuses that are allowed beside it stay.
 fn expect(request: &mut Request, status: u16, body: Option<Vec<u8>>) {
     request.expected.status = status;
     request.expected.body = body;

@@ -1,4 +1,4 @@
-//! Single requests, for what is asked once.
+//! Single requests, outside of a load.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -8,30 +8,30 @@ use crate::load::interrupt::Interrupt;
 use crate::traffic::Request;
 use hyper::StatusCode;
 
-/// The body that `GET path` yields at `target`, or why there is none.
+/// Returns the body that `GET path` yields at `target`.
 ///
 /// # Errors
 ///
-/// One phrase: what the connection or the server said.
+/// Returns one phrase on why there is no body, from the connection or the server.
 pub fn get(target: impl Into<Target>, path: &str, time_out: Duration) -> Result<Vec<u8>, String> {
     send(target, &Request::get(path), time_out)
 }
 
-/// Why there is no answer, if somebody may stop waiting for it.
+/// Reason for a missing answer, where the wait for it can be interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unanswered {
     /// Ctrl-C.
     Interrupted,
-    /// One phrase: what the connection or the server said.
+    /// One phrase from the connection or the server.
     Failed(String),
 }
 
-/// As [`get`], given up as soon as `interrupt` is set. The request then goes on behind the back of the caller, who ends
-/// the server.
+/// Returns the body as [`get`] does, and gives up as soon as `interrupt` is set. The request then goes on in the
+/// background until the caller ends the server.
 ///
 /// # Errors
 ///
-/// When it is interrupted, and as [`get`].
+/// Returns an error if it is interrupted, and the errors of [`get`].
 pub fn get_unless(
     interrupt: &Interrupt,
     target: impl Into<Target>,
@@ -55,19 +55,18 @@ pub fn get_unless(
     }
 }
 
-/// The body that `request` yields at `target`, or why there is none. What it
-/// ought to yield is not looked at.
+/// Returns the body that `request` yields at `target`. Does not compare it with the expected one.
 ///
 /// # Errors
 ///
-/// As [`get`].
+/// Returns the errors of [`get`].
 pub fn send(
     target: impl Into<Target>,
     request: &Request,
     time_out: Duration,
 ) -> Result<Vec<u8>, String> {
     let target = target.into();
-    // A thread of its own: whoever asks may be at work in a runtime, which waits for nobody.
+    // A thread of its own: the caller may be within a runtime, where blocking on another one panics.
     let asked = std::thread::scope(|scope| {
         let asking = scope.spawn(|| crate::load::ask(target, [request], time_out));
         asking.join()
@@ -97,7 +96,7 @@ mod tests {
         let interrupt = Interrupt::new();
         let asked = std::thread::scope(|scope| {
             let asking = scope.spawn(|| get_unless(&interrupt, address, "/", HOUR));
-            // It is on its way.
+            // The request is on its way.
             let _connection = silent.accept().unwrap();
             interrupt.set();
             asking.join().unwrap()

@@ -1,4 +1,4 @@
-//! Whether a body is the one that is right, where not every byte of it must be.
+//! Comparison of bodies with the right one, where not every byte must be the same.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use crate::traffic::{Expected, Part, Rule};
 
-/// The body that is right, to compare many others with.
+/// The right body, to compare many others with.
 #[derive(Debug)]
 pub(crate) struct Right {
     body: Vec<u8>,
     rule: Rule,
-    /// Of JSON, what is compared.
+    /// Compared values, if the body is compared as JSON.
     json: Option<Value>,
-    /// Another that was right. Most answers are equal to the one before, which need not be read as JSON then.
+    /// Another body that was right. Most answers equal the one before, and then need not be parsed as JSON.
     last: RefCell<Option<Vec<u8>>>,
 }
 
 impl Right {
-    /// `None` where any body will do.
+    /// Returns the right body to compare with; `None` if any body will do.
     pub(crate) fn of(expected: &Expected) -> Option<Self> {
         let body = expected.body.clone()?;
         Some(Self {
@@ -30,7 +30,7 @@ impl Right {
         })
     }
 
-    /// Whether this one is right, too.
+    /// Returns whether `body` is right, too.
     pub(crate) fn is(&self, body: &[u8]) -> bool {
         if body == self.body {
             return true;
@@ -52,7 +52,7 @@ impl Right {
         is_right
     }
 
-    /// Where this one differs, as pointers; `None` where one of the two is no JSON.
+    /// Returns pointers to the places where `body` differs; `None` if one of the two is not JSON.
     pub(crate) fn differing(&self, body: &[u8]) -> Option<BTreeSet<String>> {
         let as_json = Rule {
             json: Some(self.rule.json.clone().unwrap_or_default()),
@@ -65,7 +65,7 @@ impl Right {
     }
 }
 
-/// What of this JSON is compared; `None` where it is none, or bytes are compared.
+/// Returns the values of this JSON that are compared; `None` if it is not JSON, or if bytes are compared.
 fn json(body: &[u8], rule: &Rule) -> Option<Value> {
     let ignored = rule.json.as_ref()?;
     let mut json = serde_json::from_slice(body).ok()?;
@@ -75,7 +75,7 @@ fn json(body: &[u8], rule: &Rule) -> Option<Value> {
     Some(json)
 }
 
-/// The names that a JSON pointer consists of.
+/// Returns the names that a JSON pointer consists of.
 pub fn names(pointer: &str) -> Vec<String> {
     let names = pointer.split('/').skip(1);
     names
@@ -83,7 +83,7 @@ pub fn names(pointer: &str) -> Vec<String> {
         .collect()
 }
 
-/// Takes away what is there. An element of an array leaves its place.
+/// Removes the value that `names` lead to. An element of an array leaves its place.
 fn ignore(json: &mut Value, names: &[String]) {
     let Some((name, further)) = names.split_first() else {
         *json = Value::Null;
@@ -184,7 +184,7 @@ mod tests {
         }
         let first = right(Part::Body, Some(&["/items/0"]));
         assert!(is(&first, r#""n": 1"#, r#""n": 5"#) && !is(&first, r#""n": 2"#, r#""n": 5"#));
-        // What is no JSON is compared as the rest of the rule says.
+        // A body that is not JSON is compared by the rest of the rule.
         assert!(!right(Part::Body, Some(&[])).is(b"{"));
     }
 

@@ -1,13 +1,16 @@
 //! The one way to start another program, so that it does not outlive this one, however this one ends.
 //!
-//! A child is a group of processes of its own: Ctrl-C in the terminal reaches the workshop alone,
-//! which then ends its children. A child that ends by itself takes with it what it left in its group.
+//! A child is a group of processes of its own. Ctrl-C in the terminal reaches the workshop alone, which then ends its
+//! children. A child that ends by itself takes with it what it left in its group.
 //!
-//! On Unix each child has a *watcher*, a shell of a few lines that waits in the child's group until
-//! this process is gone, and then ends the group: also after `kill -9`. A program that leaves the group
-//! for a session of its own, as a daemon does, is ended while the process that started it still runs, and only by
-//! a living process; on Linux also after that, if it was started by a child [with daemons](Starting::with_daemons).
-//! Elsewhere only servers notice that this process was killed.
+//! On Unix each child has a *watcher*, a shell of a few lines in the child's group. It waits until this process is
+//! gone, even by `kill -9`, and then ends the group.
+//!
+//! A program may leave the group for a session of its own, as a daemon does. Only this process ends such a program, and
+//! only while the process that started it still runs. On Linux it also does so later if the child was started
+//! [with daemons](Starting::with_daemons).
+//!
+//! On systems other than Unix, only servers notice that this process was killed.
 
 mod output;
 pub mod processes;
@@ -28,15 +31,16 @@ use self::processes::Process;
 pub use self::output::{Tail, lines_of};
 pub use self::output::{last_lines, panics_in};
 
-/// How often a child is looked at.
+/// Interval between looks at a child.
 const LOOK: Duration = Duration::from_millis(20);
-/// What a child may take to end by itself once it is asked to; [`WATCHED`] gives it as long.
+/// Longest time for a child to end by itself once it is asked to. The watcher in [`WATCHED`] waits as long.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Starts a watcher, and becomes the program. The arguments are the signal that the watcher begins
-/// with, the limit of memory in KiB or `-`, the variable that gets the child's number or `-`, the program and its
-/// arguments. The watcher reads the pipe that this process holds the other end of, and nobody writes to. A shell gives
-/// what it starts in the background no standard input, hence descriptor 3.
+/// Shell script that starts a watcher and then becomes the program. Its arguments are the watcher's first signal, the
+/// memory limit in KiB or `-`, the variable that gets the child's number or `-`, the program and its arguments.
+///
+/// The watcher reads a pipe whose other end this process holds and never writes to. A shell gives background commands
+/// no standard input, hence descriptor 3.
 #[cfg(unix)]
 const WATCHED: &str = r#"
 exec 3<&0
@@ -65,13 +69,12 @@ pub struct Starting<'a> {
     memory: Option<u64>,
     with_daemons: bool,
     stdout: Stdio,
-    /// Nowhere unless it is said, or somebody waits for the output.
+    /// Destination of standard error. Without one it goes nowhere, or into the result of [`Starting::output`].
     stderr: Option<Stdio>,
 }
 
 impl<'a> Starting<'a> {
-    /// `command` with its arguments, folder and variables. What was set for its standard input and
-    /// outputs does not count.
+    /// Prepares `command` with its arguments, folder and variables. Ignores its settings of standard input and outputs.
     pub fn of(command: &'a Command) -> Self {
         Self {
             command,
@@ -84,55 +87,55 @@ impl<'a> Starting<'a> {
         }
     }
 
-    /// It is asked to end by closing its standard input, as a chapter's server with
-    /// `--stop-with-stdin`; others by SIGTERM, where there are signals.
+    /// Makes the program end when its standard input closes, as a chapter's server with `--stop-with-stdin` does. Other
+    /// programs are ended by SIGTERM, on systems with signals.
     #[must_use]
     pub fn stops_with_stdin(mut self) -> Self {
         self.stops_with_stdin = true;
         self
     }
 
-    /// On these CPUs only; an empty list, and systems other than Linux, are all CPUs.
+    /// Restricts the program to these CPUs. An empty list, or a system other than Linux, means all CPUs.
     #[must_use]
     pub fn on(mut self, cpus: &'a [usize]) -> Self {
         self.cpus = cpus;
         self
     }
 
-    /// With so many bytes of memory at most, where the system can be told (Linux).
+    /// Limits the program's data memory to `bytes` (`ulimit -d`). Linux only.
     #[must_use]
     pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// With what it starts as daemons, whose parents end at once: they are counted to it and end with it (Linux).
-    /// Not for builds, whose daemons, such as a compiler's cache, are for others as well.
+    /// Counts daemons, whose parents end at once, to the program and ends them with it. Linux only. Do not use it for
+    /// builds: others use their daemons as well, such as a compiler's cache.
     #[must_use]
     pub fn with_daemons(mut self) -> Self {
         self.with_daemons = true;
         self
     }
 
-    /// Where its standard output goes; nowhere otherwise.
+    /// Sends standard output to `to`. The default is nowhere.
     #[must_use]
     pub fn stdout(mut self, to: impl Into<Stdio>) -> Self {
         self.stdout = to.into();
         self
     }
 
-    /// Where its standard error goes; nowhere otherwise.
+    /// Sends standard error to `to`. The default is nowhere.
     #[must_use]
     pub fn stderr(mut self, to: impl Into<Stdio>) -> Self {
         self.stderr = Some(to.into());
         self
     }
 
-    /// Starts it.
+    /// Starts the program.
     ///
     /// # Errors
     ///
-    /// When there is no such program, or the system does not start another.
+    /// Returns an error if there is no such program, or if the system cannot start it.
     pub fn start(self) -> io::Result<Running> {
         let program = self.command.get_program();
         if find(program).is_none() {
@@ -162,12 +165,12 @@ impl<'a> Starting<'a> {
         })
     }
 
-    /// Starts it, and waits for its end; `None` is the clock. Of what it printed the last `kept`
-    /// bytes are kept, of its standard error only if that was not sent elsewhere.
+    /// Starts the program and waits for its end. Returns `None` if that takes longer than `within`. Keeps the last
+    /// `kept` bytes of its output, and of its standard error unless that was sent elsewhere.
     ///
     /// # Errors
     ///
-    /// As [`Self::start`]; of the kind [`io::ErrorKind::Interrupted`] when `interrupt` is set.
+    /// Returns the errors of [`Self::start`], and one of the kind [`io::ErrorKind::Interrupted`] if `interrupt` is set.
     pub fn output(
         mut self,
         interrupt: &Interrupt,
@@ -189,7 +192,7 @@ impl<'a> Starting<'a> {
     }
 }
 
-/// Takes from `command` what cargo tells the program that it runs about that program's package.
+/// Removes from `command` the variables in which cargo describes the package of the program that it runs.
 ///
 /// Build scripts, such as ring's, ask cargo to run them again when these variables change. With them, a cargo that
 /// the command starts compiles ring and all above it, and the reader's next cargo compiles that once more.
@@ -204,7 +207,7 @@ pub fn forget_package(command: &mut Command) {
     }
 }
 
-/// The command, started with a watcher beside it; itself where there is no shell.
+/// Returns the command with a watcher beside it, or the command itself where there is no shell.
 fn watched(starting: &Starting<'_>) -> Command {
     let command = starting.command;
     #[cfg(unix)]
@@ -214,7 +217,7 @@ fn watched(starting: &Starting<'_>) -> Command {
         let mut shell = Command::new("/bin/sh");
         let memory = starting.memory.filter(|_| cfg!(target_os = "linux"));
         let memory = memory.map_or("-".to_owned(), |bytes| (bytes / 1024).to_string());
-        // A server is on its way to its end once its standard input is closed: signal 0 is none.
+        // A server ends by itself once its standard input is closed, so its watcher only begins with signal 0.
         let first = if starting.stops_with_stdin {
             "0"
         } else {
@@ -247,7 +250,7 @@ fn watched(starting: &Starting<'_>) -> Command {
     watched
 }
 
-/// A child inherits the CPUs of the thread that starts it.
+/// Spawns a command on `cpus`. A child inherits the CPUs of the thread that starts it, hence a pinned thread.
 fn spawn(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
     if cpus.is_empty() || !cfg!(target_os = "linux") {
         return command.spawn();
@@ -262,42 +265,42 @@ fn spawn(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
     })
 }
 
-/// A child. Dropping it ends it, with all that it started.
+/// A running child. Dropping it ends it, with all that it started.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// The watcher ends the child when this closes, and a server ends by itself.
+    /// Pipe whose end makes the watcher end the child, and a server end by itself.
     stdin: Option<ChildStdin>,
     stops_with_stdin: bool,
-    /// Its number may be another process's by now.
+    /// Set once the child has been waited for. Its number may belong to another process by then.
     has_ended: bool,
 }
 
 impl Running {
-    /// The process's number, and its group's.
+    /// Returns the number of the process and of its group.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its standard output, once, where that is a pipe.
+    /// Takes its standard output if that is a pipe and has not been taken yet.
     pub fn stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// Its standard error, once, where that is a pipe.
+    /// Takes its standard error if that is a pipe and has not been taken yet.
     pub fn stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
 
-    /// How it ended, if it has.
+    /// Returns its exit status if it has ended, and then kills what it left behind.
     ///
     /// # Errors
     ///
-    /// When the system does not tell.
+    /// Returns the system's error.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         let ended = self.child.try_wait()?;
         if ended.is_some() && !self.has_ended {
-            // The watcher is in the group still, so the number is nobody else's.
+            // The watcher is still in the group, so the number belongs to no other process.
             let below = self.signal(Signal::Kill);
             processes::bury(self.id(), &below);
             self.has_ended = true;
@@ -305,11 +308,11 @@ impl Running {
         Ok(ended)
     }
 
-    /// Waits for its end, or ends it when the reader or the clock says so; `None` is the clock.
+    /// Waits for its end. If that takes longer than `within`, ends it and returns `None`.
     ///
     /// # Errors
     ///
-    /// Of the kind [`io::ErrorKind::Interrupted`] when `interrupt` is set; or the system's.
+    /// Returns an error of the kind [`io::ErrorKind::Interrupted`] if `interrupt` is set, or the system's error.
     pub fn wait(
         &mut self,
         interrupt: &Interrupt,
@@ -332,7 +335,7 @@ impl Running {
         }
     }
 
-    /// How it ended, if it does within `time`.
+    /// Returns its exit status if it ends within `time`.
     pub fn exit_within(&mut self, time: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + time;
         loop {
@@ -345,7 +348,7 @@ impl Running {
         }
     }
 
-    /// Ends it: asks first, and does not wait for long.
+    /// Asks it to end, and kills it if it is still there after two seconds.
     pub fn end(&mut self) {
         if self.has_ended {
             return;
@@ -363,19 +366,19 @@ impl Running {
         self.kill();
     }
 
-    /// Whether it runs, or something that was asked to end with it.
+    /// Returns whether it runs, or anything that was asked to end with it.
     fn is_there(&mut self) -> bool {
         let runs = matches!(self.child.try_wait(), Ok(None));
         runs || !self.stops_with_stdin && self.has_left_any()
     }
 
-    /// Whether anything of its group lives, or of its daemons.
+    /// Returns whether any process of its group or any of its daemons lives.
     fn has_left_any(&self) -> bool {
         let id = self.child.id();
         processes::is_any_in(id) || processes::below(id).is_some_and(|below| !below.is_empty())
     }
 
-    /// Ends it at once, as a crash would: it finishes nothing.
+    /// Kills it at once, as a crash would: it finishes nothing.
     pub fn kill(&mut self) {
         if !self.has_ended {
             let below = self.signal(Signal::Kill);
@@ -386,7 +389,7 @@ impl Running {
         }
     }
 
-    /// To its group, and to what it started that has left the group, which is returned.
+    /// Sends `signal` to its group, and to processes below it that have left the group. Returns all processes below it.
     fn signal(&self, signal: Signal) -> Vec<Process> {
         let id = self.child.id();
         let below = processes::below(id).unwrap_or_default();
@@ -409,7 +412,7 @@ impl Running {
     }
 }
 
-/// How a child is told to end.
+/// Signal that ends a child.
 #[derive(Debug, Clone, Copy)]
 enum Signal {
     Terminate,
@@ -422,14 +425,13 @@ impl Drop for Running {
     }
 }
 
-/// Removes a folder, which need not exist yet, once this process has ended, however it ends: where
-/// there is a shell.
+/// Removes `folder`, which need not exist yet, once this process has ended, however it ends. Needs a shell.
 ///
 /// # Errors
 ///
-/// When no shell can be started.
+/// Returns an error if no shell can be started.
 pub fn remove_at_the_end(folder: &Path) -> io::Result<impl Send + Sync> {
-    // Those who still write into it are on their way to their end: it tries for a while.
+    // Processes that are about to end may still write into it, so the shell tries for a while.
     const REMOVE: &str = r#"
         trap '' HUP INT TERM
         PATH=/usr/bin:/bin
@@ -448,7 +450,7 @@ pub fn remove_at_the_end(folder: &Path) -> io::Result<impl Send + Sync> {
         .spawn()
 }
 
-/// The file that `program` names: itself if it is a path, else the first of that name in `PATH`.
+/// Returns the file that `program` names: itself if it is a path, else the first of that name in `PATH`.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     let program = Path::new(program.as_ref());
     if program.components().count() > 1 {

@@ -30,13 +30,13 @@ use crate::event::Event;
 use crate::service::CommandError;
 use crate::service_profiles;
 
-/// A longer slice than this is not worked out for a percentile.
+/// Longest slice that is chosen for the sake of a percentile.
 const LONGEST_SLICE: Duration = Duration::from_secs(20);
-/// Rounds without which no verdict is possible.
+/// Smallest number of rounds for a verdict.
 const ROUNDS_AT_LEAST: f64 = FIRST_LOOK as f64;
-/// Slices of a round: each of three servers, there and back again.
+/// Number of slices in a round: each of three servers, there and back again.
 const SLICES_OF_A_ROUND: f64 = (3 * SLICES) as f64;
-/// What programs that do not belong here may use of the server's CPUs in a slice.
+/// Largest share of the servers' CPU time that other programs may use in a slice.
 const DISTURBED: f64 = 0.1;
 
 impl Comparison<'_> {
@@ -44,7 +44,7 @@ impl Comparison<'_> {
     ///
     /// # Errors
     ///
-    /// When servers, answers or generator fail, or on Ctrl-C.
+    /// Returns an error if servers, answers or generator fail, or on Ctrl-C.
     pub fn run(&self) -> Result<Compared, ComparisonError> {
         let began = Instant::now();
         let (mut traffic, learnt, has_counters) = self.prepare(began)?;
@@ -56,7 +56,7 @@ impl Comparison<'_> {
         for number in 0_u32.. {
             self.begins(&format!("round {}: servers start", number + 1));
             let mut servers = self.start(number)?;
-            // The same in all servers of a round, and another in each round.
+            // All servers of a round get the same seed, and each round gets another.
             traffic.seed = self.traffic.seed.wrapping_add(u64::from(number));
             let (round, fault) = self.round(number, &mut servers, &traffic, has_counters)?;
             if self.how.judge.is_some() {
@@ -66,7 +66,7 @@ impl Comparison<'_> {
             }
             drop(servers);
             let is_late = began.elapsed() > self.at_most;
-            // A latency is then known to be longer than the slice, and that decides.
+            // Without an answer, a latency is known to be longer than the slice, and that decides.
             let is_latency = self.deciding.quantile().is_some();
             let what = if fault.is_silent && !is_latency {
                 left_out.silent += 1;
@@ -146,8 +146,8 @@ impl Comparison<'_> {
         (self.observer)(Event::Begins(1, 1, what));
     }
 
-    /// Profiles of both, each under the load of a slice that lasts as long as they take. Apart from
-    /// all rounds: looking costs time.
+    /// Takes profiles of both builds, each under the load of a slice that lasts as long as they take. The rounds are
+    /// over by then, because profiling costs time.
     fn profiles(&self, traffic: &Traffic) -> Result<Vec<SeenByBoth>, ComparisonError> {
         self.begins("profiles: servers start");
         let servers = self.start(0)?;
@@ -166,7 +166,7 @@ impl Comparison<'_> {
                         cpus,
                         ..crate::load::Settings::of(&enough)
                     };
-                    // What it did is told by the rounds.
+                    // The rounds have reported what the load does.
                     let _ = crate::load::run(target, &traffic, &settings);
                 });
                 let taken = service_profiles::take(&self.metrics_at(&servers[index]));
@@ -185,9 +185,8 @@ impl Comparison<'_> {
         Ok(profiles)
     }
 
-    /// The load with what is expected of its requests, and how long its slices last. The servers
-    /// that were asked for it are not used further: those of a round are equally fresh. And whether both
-    /// have a page of counters.
+    /// Returns the load with its expected answers and the length of its slices, what was learned, and whether both have
+    /// a page of counters. The servers that were asked are not used further: those of a round are equally fresh.
     fn prepare(&self, began: Instant) -> Result<(Traffic, Learnt, bool), ComparisonError> {
         let mut traffic = self.traffic.clone();
         self.begins("the servers start");
@@ -226,8 +225,8 @@ impl Comparison<'_> {
         Ok(learnt)
     }
 
-    /// Finds out how long a slice must be for the percentiles that are told: it has to hold answers
-    /// enough, and to be longer than they take.
+    /// Chooses the length of a slice for the percentiles that are reported. A slice has to hold enough answers, and to
+    /// be longer than they take.
     fn fit(
         &self,
         servers: &mut [Instance; 3],
@@ -242,9 +241,9 @@ impl Comparison<'_> {
         }
         let is_of_users = !self.deciding.key.starts_with("bystander");
         let deciding = self.deciding.quantile().filter(|_| is_of_users);
-        // Without a percentile to decide, the median is what a slice must hold.
+        // If no percentile decides, a slice must hold enough answers for the median.
         let wanted = answers_for(deciding.unwrap_or(0.5));
-        // For the sake of a long latency slices become no longer than three rounds have time for.
+        // A long latency lengthens slices only so far that there is time for three rounds.
         let in_time = self
             .at_most
             .div_f64(ROUNDS_AT_LEAST * SLICES_OF_A_ROUND * 2.0);
@@ -305,7 +304,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// The latencies that the deciding metric is about.
+    /// Returns the latencies that the deciding metric is about.
     fn latencies(&self, outcome: &TrafficOutcome, traffic: &Traffic) -> Option<Latencies> {
         let is_its_own = |route: usize| {
             let name = &traffic.routes[route].name;
@@ -319,11 +318,11 @@ impl Comparison<'_> {
         }
     }
 
-    /// Says before the rounds begin that there is no time for as many as a verdict takes.
+    /// Returns a warning if there is no time for as many rounds as a verdict needs.
     fn tell_time(&self, elapsed: Duration, start: Duration, traffic: &Traffic) -> Option<String> {
         let slice = traffic.duration + traffic.warm_up.min(WARM_AGAIN) + SETTLE_LOOK;
         let round = start + traffic.warm_up * 3 + slice.mul_f64(SLICES_OF_A_ROUND);
-        // None begins once the time is over.
+        // No round begins once the time is over.
         let needed = elapsed + round.mul_f64(ROUNDS_AT_LEAST - 1.0);
         (needed > self.at_most).then(|| {
             format!(
@@ -336,7 +335,7 @@ impl Comparison<'_> {
         })
     }
 
-    /// Looks whether both have the counters that are asked for.
+    /// Checks that both have the counters that are asked for.
     fn counters(&self, servers: &[Instance; 3]) -> Result<(), ComparisonError> {
         for counter in self.counters {
             for index in [BASE, CHANGE] {
@@ -374,7 +373,7 @@ impl Comparison<'_> {
         (self.observer)(Event::Said(&text));
     }
 
-    /// What the reader must know beside the verdict.
+    /// Adds the notes that the reader needs beside the verdict.
     fn note(&self, spoilt: &[Spoilt], shed: u32, rounds: &[Round], notes: &mut Vec<String>) {
         let foreign = spoilt.iter().map(|one| one.foreign).fold(0.0, f64::max);
         if foreign > DISTURBED {
@@ -439,7 +438,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The verdict on a run whose generator had nothing left to give.
+/// Returns the verdict on a run whose generator was the limit.
 fn generator_bound(spoilt: &[Spoilt]) -> Verdict {
     let share = most(spoilt.iter().filter_map(|one| one.generator_cpu));
     Verdict {

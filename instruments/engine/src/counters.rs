@@ -1,4 +1,4 @@
-//! What the services count by themselves: which of their counters the change moved.
+//! Counters of the services themselves: the ones that the change moved.
 
 use serde::Serialize;
 
@@ -6,9 +6,9 @@ use crate::metric::{Metric, Round, grows};
 use crate::statistics::FIRST_LOOK;
 use crate::verdict::{DEFAULT_MARGIN, Estimate};
 
-/// A counter grows differently if it does so by more than this share, beyond doubt.
+/// Share by which the growth of a counter must differ, beyond doubt, to count as different.
 const MARGIN: f64 = 2.0 * DEFAULT_MARGIN;
-/// More of them are not told.
+/// Largest number of counters that are reported.
 const MOST: usize = 5;
 
 /// A counter that grows differently, per request.
@@ -16,24 +16,24 @@ const MOST: usize = 5;
 pub struct Counter {
     /// Its name.
     pub counter: String,
-    /// How much it grows in the base.
+    /// Growth per request in the base.
     pub base: f64,
-    /// And in the change.
+    /// Growth per request in the change.
     pub change: f64,
-    /// Change against base; `None` where one of them does not grow at all.
+    /// Change against base; `None` if one of them does not grow at all.
     pub ratio: Option<f64>,
-    /// The interval of that.
+    /// Interval of the ratio.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Counter {
-    /// How far from 1 its ratio is, as a logarithm.
+    /// Returns how far from 1 its ratio is, as a logarithm.
     fn size(&self) -> f64 {
         self.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs())
     }
 }
 
-/// The counters that both have and whose growth per request differs most.
+/// Returns the counters that both have and whose growth per request differs most.
 pub fn changed(rounds: &[Round]) -> Vec<Counter> {
     let keys = rounds
         .first()
@@ -67,7 +67,7 @@ fn of_one(key: &str, rounds: &[Round]) -> Option<Counter> {
     })
 }
 
-/// One that grows in every round of the one build, and in none of the other.
+/// Returns a counter that grows in every round of the one build, and in none of the other.
 fn of_none(key: &str, rounds: &[Round]) -> Option<Counter> {
     let (mut base, mut change) = (Vec::new(), Vec::new());
     for round in rounds {

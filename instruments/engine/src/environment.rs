@@ -1,4 +1,4 @@
-//! The machine that figures are measured on: without it no figure stands.
+//! Description of the machine that figures are measured on.
 
 pub mod quota;
 
@@ -31,11 +31,10 @@ pub struct Environment {
     pub quota: Option<f64>,
     /// The frequency governor, where one is known.
     pub governor: Option<String>,
-    /// Which CPUs server and generator were kept on, and whether they are threads of one core; `None`
-    /// in older records.
+    /// CPUs on which server and generator were kept, and whether they are threads of one core; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
-    /// Whether the servers were optimised builds.
+    /// Set if the servers were optimized builds.
     pub optimised: bool,
     /// The cargo profile of the servers.
     pub build_profile: String,
@@ -44,7 +43,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// One line for the foot of a table: CPU, CPUs, memory, system.
+    /// Returns one line for the foot of a table: CPU, CPUs, memory, system.
     pub fn in_a_line(&self) -> String {
         let cpus = figures::things(self.cpus_usable.into(), "CPU");
         let of = if self.cpus_usable == self.cpus_online {
@@ -101,7 +100,7 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX).max(1)
 }
 
-/// The version without what its builder appended, which may name a host.
+/// Returns the version without what its builder appended, which may name a host.
 fn released(version: String) -> String {
     let end = version
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -112,7 +111,7 @@ fn released(version: String) -> String {
     }
 }
 
-/// NUMA nodes of this machine; 1 where the system does not tell.
+/// Returns the number of NUMA nodes of this machine; 1 where the system does not tell.
 pub fn numa_nodes() -> u32 {
     numa_nodes_in(Path::new("/sys"))
 }

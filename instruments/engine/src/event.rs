@@ -1,18 +1,18 @@
-//! What happens during a run, for whoever looks on.
+//! Events of a run, for its observer.
 
 use crate::load::Progress;
 
-/// What happens, as it happens.
+/// Event of a run, reported as it happens.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
-    /// A round or a profile begins: number, of how many, what it is.
+    /// A round or a profile begins: its number, the number of all, and its name.
     Begins(usize, usize, &'a str),
-    /// Load is on.
+    /// The load is running.
     Runs(Progress),
-    /// A round ended: what it was, and its requests per second.
+    /// A round ended: its name, and its requests per second.
     Measured(&'a str, f64),
-    /// A profile ended: what it was, and what it shows most of.
+    /// A profile ended: its name, and what it shows most of.
     Profiled(&'a str, &'a str),
-    /// A sentence for whoever looks on.
+    /// A sentence for the observer.
     Said(&'a str),
 }

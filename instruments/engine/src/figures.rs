@@ -1,13 +1,13 @@
-//! How figures are written wherever people read them: as many digits as carry meaning.
+//! Formats for figures that people read: as many digits as carry meaning.
 
 const KIB: f64 = 1024.0;
 
-/// What stands in front of a figure that is a lower bound, and nothing in front of another.
+/// Returns the word in front of a figure that is a lower bound, and an empty text for any other.
 pub fn over(is_lower_bound: bool) -> &'static str {
     if is_lower_bound { "over " } else { "" }
 }
 
-/// A ratio such as `925`, `12.5` or `1.43`.
+/// Formats a ratio, such as `925`, `12.5` or `1.43`.
 pub fn ratio(value: f64) -> String {
     if !value.is_finite() {
         return "unknown".to_owned();
@@ -25,7 +25,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// A ratio in which larger is better, as `925 times better` or `1.25 times worse`.
+/// Formats a ratio in which larger is better, such as `925 times better` or `1.25 times worse`.
 pub fn gain(ratio_to_one: f64) -> String {
     if ratio_to_one < 1.0 {
         format!("{} times worse", ratio(ratio_to_one.recip()))
@@ -34,13 +34,13 @@ pub fn gain(ratio_to_one: f64) -> String {
     }
 }
 
-/// A number of things: `1 error`, `1,200 errors`.
+/// Formats a number of things, such as `1 error` or `1,200 errors`.
 pub fn things(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", count(number as f64))
 }
 
-/// A count or a rate such as `18,512`, `19.5` or `0.05`: whole numbers stay whole.
+/// Formats a count or a rate, such as `18,512`, `19.5` or `0.05`: whole numbers stay whole.
 pub fn count(value: f64) -> String {
     if value.is_finite() && (value - value.round()).abs() < 1e-9 {
         grouped(value)
@@ -55,8 +55,8 @@ pub fn count(value: f64) -> String {
     }
 }
 
-/// A share between 0 and 1 as `4.2 %`, or `97 %` from ten on; what is nearly
-/// all does not become all.
+/// Formats a share between 0 and 1 as `4.2 %`, or as `97 %` from ten percent on. A share just below the whole is not
+/// rounded up to it.
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     if !value.is_finite() {
@@ -72,7 +72,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A share as a percentage; with more digits near the whole, where they tell.
+/// Formats a share as a percentage, with more digits near the whole, where they matter.
 pub fn share(share: f64) -> String {
     if share > 0.99 && share < 1.0 {
         // Rounded down: 99.996 % is not all.
@@ -84,7 +84,7 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// A size for people, such as `171 MiB`, `1.5 GiB` or `512 bytes`.
+/// Formats a size for people, such as `171 MiB`, `1.5 GiB` or `512 bytes`.
 pub fn bytes(value: f64) -> String {
     match value.abs() {
         size if size >= KIB * KIB * KIB => format!("{} GiB", ratio(value / (KIB * KIB * KIB))),
@@ -94,7 +94,7 @@ pub fn bytes(value: f64) -> String {
     }
 }
 
-/// A time in milliseconds as `0.45 ms`, `51.2 ms`, `888 ms` or `18.2 s`.
+/// Formats a time in milliseconds as `0.45 ms`, `51.2 ms`, `888 ms` or `18.2 s`.
 pub fn milliseconds(value: f64) -> String {
     if value >= 999.5 {
         format!("{} s", ratio(value / 1e3))
@@ -103,7 +103,7 @@ pub fn milliseconds(value: f64) -> String {
     }
 }
 
-/// Rounded to a whole number, with a comma every three digits.
+/// Formats a figure rounded to a whole number, with a comma every three digits.
 fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
@@ -117,10 +117,11 @@ fn grouped(value: f64) -> String {
     if negative { format!("-{text}") } else { text }
 }
 
-/// The reverse of what this file writes: the number of a displayed figure in seconds, bytes, shares or as it is; `None` for text.
+/// Reads a displayed figure, the reverse of what this file writes. Returns it in seconds, in bytes, as a share or as it
+/// is; `None` for text.
 pub fn number(text: &str) -> Option<f64> {
     let text = text.trim_matches('`');
-    // A limit that was reached: `over 3.2 s`.
+    // A lower bound: `over 3.2 s`.
     let text = text.strip_prefix("over ").unwrap_or(text);
     let end = text
         .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | '-'))

@@ -1,16 +1,16 @@
 //! Folded stacks: lines of `frame;frame;frame count`.
 
-/// The frame that stands for CPUs with nothing to do.
+/// Frame that stands for CPUs with nothing to do.
 pub const IDLE: &str = "[idle]";
 
-/// CPU samples below which shares of functions are chance: of 300, a share of 10 % is known to
-/// within 3.5 points.
+/// Number of CPU samples below which shares of functions are chance. Of 300 samples, a share of 10 % is known to within
+/// 3.5 points.
 pub const MEANINGFUL: u64 = 300;
 
-/// More samples than an instrument takes; up to so many are exact as `f64`.
+/// Largest sum of counts: more than any instrument takes, and exact as `f64`.
 const MOST: u64 = 1 << 53;
 
-/// A line of folded stacks without a count at its end, or with one that makes the sum more than
+/// Error for a line of folded stacks without a count at its end, or with one that makes the sum more than
 /// 9,007,199,254,740,992.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -20,25 +20,24 @@ const MOST: u64 = 1 << 53;
 pub struct NoCount {
     /// The line, counted from 1.
     pub line: usize,
-    /// What stands there, shortened.
+    /// Text of the line, shortened.
     pub text: String,
 }
 
-/// The sum of the counts of folded stacks.
+/// Returns the sum of the counts of folded stacks.
 ///
 /// # Errors
 ///
-/// When a line has no count.
+/// Returns an error if a line has no count.
 pub fn total(folded: &str) -> Result<u64, NoCount> {
     stacks(folded).try_fold(0, |sum, stack| Ok(sum + stack?.1))
 }
 
-/// The share (0 to 1) of samples whose stack has a frame that contains one of `parts`; `None`
-/// without a sample.
+/// Returns the share (0 to 1) of samples whose stack has a frame that contains one of `parts`; `None` without a sample.
 ///
 /// # Errors
 ///
-/// When a line has no count.
+/// Returns an error if a line has no count.
 pub fn share_with(folded: &str, parts: &[impl AsRef<str>]) -> Result<Option<f64>, NoCount> {
     let is_meant = |frame: &str| parts.iter().any(|part| frame.contains(part.as_ref()));
     let (mut with, mut all) = (0_u64, 0_u64);
@@ -52,11 +51,11 @@ pub fn share_with(folded: &str, parts: &[impl AsRef<str>]) -> Result<Option<f64>
     Ok((all > 0).then(|| with as f64 / all as f64))
 }
 
-/// The frame in which most stacks end, with its share (0 to 1) of the samples.
+/// Returns the frame in which most stacks end, with its share (0 to 1) of the samples.
 ///
 /// # Errors
 ///
-/// When a line has no count.
+/// Returns an error if a line has no count.
 pub fn most_frequent_leaf(folded: &str) -> Result<Option<(String, f64)>, NoCount> {
     let mut leaves = std::collections::BTreeMap::<&str, u64>::new();
     let mut all = 0_u64;
@@ -72,11 +71,11 @@ pub fn most_frequent_leaf(folded: &str) -> Result<Option<(String, f64)>, NoCount
         .map(|(leaf, count)| (leaf.to_owned(), count as f64 / all as f64)))
 }
 
-/// The stacks of several, each once.
+/// Merges the stacks of several texts, so that each stack appears once.
 ///
 /// # Errors
 ///
-/// When a line has no count.
+/// Returns an error if a line has no count.
 pub fn merged(parts: &[String]) -> Result<String, NoCount> {
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
     for stack in parts.iter().flat_map(|part| stacks(part)) {
@@ -87,7 +86,7 @@ pub fn merged(parts: &[String]) -> Result<String, NoCount> {
     Ok(counts.into_iter().map(line).collect())
 }
 
-/// Folded stacks without the samples of CPUs that had nothing to do, and the number of these.
+/// Returns folded stacks without the samples of CPUs that had nothing to do, and the number of these.
 pub fn without_idle(folded: &str) -> (String, u64) {
     let idle = |line: &str| line.strip_prefix(IDLE)?.trim().parse::<u64>().ok();
     let busy = folded
@@ -97,11 +96,11 @@ pub fn without_idle(folded: &str) -> (String, u64) {
     (busy.collect(), idle.fold(0, u64::saturating_add))
 }
 
-/// Each stack with its count. Their sum fits, whoever adds them up.
+/// Returns each stack with its count. Their sum fits into `u64` and is exact as `f64`.
 ///
 /// # Errors
 ///
-/// When a line has no count.
+/// Returns an error if a line has no count.
 pub fn stacks(folded: &str) -> impl Iterator<Item = Result<(&str, u64), NoCount>> {
     let mut left = MOST;
     folded

@@ -1,7 +1,7 @@
-//! Compares two servers: starts both, loads them in turns, checks what they answer, and judges which is faster,
-//! with a known error rate.
+//! Compares two servers: starts both, loads them in turns, checks their answers, and judges which is faster, with a
+//! known error rate.
 //!
-//! Its parts follow each other: [`traffic`] says what is sent, [`load`] sends it and [`outcome`] is what came of it;
+//! Its parts follow each other: [`traffic`] describes a load, [`load`] sends it and [`outcome`] is the result;
 //! [`service`] starts a server as a child process; [`comparison`] runs rounds of two, and [`verdict`] judges them.
 
 pub mod answers;

@@ -4,10 +4,9 @@
 //! A run has three parts. Users come one after the other (see [`ramp`]); then the load's warm-up; then
 //! its duration, the only part that is recorded. Faults count in all three.
 //!
-//! Latency is the time from the moment a user wants an answer until it has read all of it. In an open
-//! loop that moment is the schedule's, so that a server which stalls is charged for the requests that
-//! had to wait meanwhile (corrected for coordinated omission). Opening a connection is part of it,
-//! except for the first one of a user that keeps its connection.
+//! Latency is the time from the moment a user wants an answer until it has read all of it. In an open loop that moment
+//! is the schedule's. A server that stalls is thus charged for the requests that had to wait (corrected for coordinated
+//! omission). Opening a connection is part of it, except for the first one of a user that keeps its connection.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -69,10 +68,10 @@ pub use target::{Protocol, Target};
 pub use tls::{Tls, TlsError};
 use worker::Report;
 
-/// How a run is carried out, apart from the load itself.
+/// Settings of a run, apart from the load itself.
 #[derive(Clone, Copy)]
 pub struct Settings<'s> {
-    /// One generator thread for each of these, pinned to it. Empty: one thread, not pinned.
+    /// CPUs of the generator threads, one pinned thread each. Empty: one thread, not pinned.
     pub cpus: &'s [usize],
     /// Ends the run early when set.
     pub interrupt: &'s Interrupt,
@@ -81,7 +80,7 @@ pub struct Settings<'s> {
 }
 
 impl<'s> Settings<'s> {
-    /// One thread on any CPU, and nobody who looks on.
+    /// Returns settings for one thread on any CPU, without a progress display.
     pub fn of(interrupt: &'s Interrupt) -> Self {
         Self {
             cpus: &[],
@@ -91,9 +90,9 @@ impl<'s> Settings<'s> {
     }
 }
 
-/// How long the users of `load` take to come: spread over their think time, so that they do not
-/// come back in one wave, and never more than ten thousand a second, which would overrun the
-/// queue of connections that a server has not accepted yet.
+/// Returns the time over which the users of `load` come. They spread over their think time, so that they do not come
+/// back in one wave. At most ten thousand come per second: more would overrun the queue of connections that a server
+/// has not accepted yet.
 pub fn ramp(load: &Traffic) -> Duration {
     let connecting = Duration::from_micros(100) * load.users;
     match load.arrivals {
@@ -102,11 +101,11 @@ pub fn ramp(load: &Traffic) -> Duration {
     }
 }
 
-/// Puts `load` on the server at `target` and returns what came of it, after the ramp, the
-/// warm-up and the duration have passed.
+/// Puts `load` on the server at `target` and returns its outcome, after the ramp, the warm-up and the duration have
+/// passed.
 ///
 /// # Errors
-/// If the load cannot be made at all; requests that fail are part of the outcome.
+/// Returns an error if the load cannot be made at all. Failed requests are part of the outcome.
 pub fn run(
     target: impl Into<Target>,
     load: &Traffic,
@@ -124,7 +123,7 @@ pub fn run(
     })?;
 
     let threads = settings.cpus.len().clamp(1, load.users as usize);
-    // A moment for the threads to start, so that the first users are not late.
+    // The threads need a moment to start, so that the first users are not late.
     let begin = Instant::now() + Duration::from_millis(10);
     let all_here = begin + ramp(load);
     let record_from = all_here + load.warm_up;

@@ -1,4 +1,4 @@
-//! What a server is asked first, so that it knows whoever asks further.
+//! Login: a first request to a server, by which it knows the user of all others.
 
 use hyper::header::SET_COOKIE;
 use serde_json::Value;
@@ -7,21 +7,21 @@ use crate::answers::{AnswerError, Asked};
 use crate::load;
 use crate::traffic::Request;
 
-/// A first request, whose answer has what all others carry.
+/// A first request, whose answer yields headers for all others.
 #[derive(Debug, Clone)]
 pub struct Login {
-    /// What is asked. Cookies that the answer sets are sent back from then on.
+    /// Request to send. Cookies that the answer sets are sent back from then on.
     pub request: Request,
-    /// Points at what is sent from then on as `authorization: Bearer …`, in an answer of JSON.
+    /// JSON pointer to the token in the answer, which is sent from then on as `authorization: Bearer …`.
     pub token: Option<String>,
 }
 
 impl Login {
-    /// Logs in; the headers that this server takes for somebody's who has.
+    /// Logs in, and returns the headers by which this server knows the user.
     ///
     /// # Errors
     ///
-    /// When it does not answer, or gives neither cookie nor token.
+    /// Returns an error if it does not answer, or gives neither cookie nor token.
     pub fn at(&self, server: &Asked<'_>) -> Result<Vec<(String, String)>, AnswerError> {
         let Request { method, path, .. } = &self.request;
         let failed = |why: String| {

@@ -8,11 +8,11 @@ use crate::figures;
 use crate::outcome::Quantile;
 use crate::profile::ProfileKind;
 
-/// What a figure counts in.
+/// Unit of a figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// It is a count.
+    /// A plain count.
     #[default]
     Count,
     /// Things per second.
@@ -26,7 +26,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A value for people.
+    /// Formats a value for people.
     pub fn text(self, value: f64) -> String {
         match self {
             Self::Count | Self::PerSecond => figures::count(value),
@@ -36,7 +36,7 @@ impl Unit {
         }
     }
 
-    /// Its name in JSON; empty for a count.
+    /// Returns its name in JSON; empty for a count.
     pub fn key(self) -> &'static str {
         match self {
             Self::Count => "",
@@ -47,7 +47,7 @@ impl Unit {
         }
     }
 
-    // serde hands a reference.
+    // serde passes a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     /// Returns whether it is a count.
     pub fn is_count(&self) -> bool {
@@ -55,22 +55,22 @@ impl Unit {
     }
 }
 
-/// What one server did in a round, by [`Metric::key`]. What could not be measured is missing.
+/// Figures of one server in a round, by [`Metric::key`]. Figures that could not be measured are missing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures(BTreeMap<String, (f64, bool)>);
 
 impl Figures {
-    /// The figure of a metric, or what it is at least.
+    /// Returns the figure of a metric, or its lower bound if only that is known.
     pub fn get(&self, key: &str) -> Option<f64> {
         self.0.get(key).map(|(value, _)| *value)
     }
 
-    /// The keys of all.
+    /// Returns the keys of all figures.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// Returns whether of that metric only a lower bound is known.
+    /// Returns whether only a lower bound of that metric is known.
     pub fn is_lower_bound(&self, key: &str) -> bool {
         self.0.get(key).is_some_and(|(_, is_bound)| *is_bound)
     }
@@ -93,7 +93,7 @@ pub struct Round {
     pub base: Figures,
     /// The change.
     pub change: Figures,
-    /// The base once more, as a server of its own: how far equal servers differ.
+    /// The base once more, as a server of its own. It shows how far equal servers differ.
     pub again: Figures,
 }
 
@@ -110,13 +110,13 @@ pub fn are_bounds(rounds: &[Round], key: &str) -> (bool, bool) {
 /// One figure of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
-    /// As scripts and `--metric` name it: `p99_ms`, or `p99_ms GET /search` of one route.
+    /// Name in scripts and in `--metric`: `p99_ms`, or `p99_ms GET /search` of one route.
     pub key: String,
-    /// As people read it.
+    /// Name for people.
     pub label: String,
-    /// What it counts.
+    /// Unit of the figure.
     pub unit: Unit,
-    /// Which way is better; `None` for a count of the service itself.
+    /// `true` if larger is better, `false` if smaller is; `None` for a count of the service itself.
     pub larger_is_better: Option<bool>,
 }
 
@@ -131,19 +131,19 @@ pub const CPU_MS: &str = "cpu_ms_per_request";
 /// Key of the most memory that the service held at once.
 pub const PEAK_MEMORY: &str = "peak_memory_bytes";
 
-/// The percentiles that are told, with the beginnings of their keys.
+/// Percentiles that are reported, with the beginnings of their keys.
 pub const PERCENTILES: [(f64, &str); 3] = [(0.5, P50), (0.9, "p90_ms"), (0.99, "p99_ms")];
 
-/// Answers that must lie beyond a percentile for it to be one.
+/// Number of answers that must lie beyond a percentile for it to be one.
 const BEYOND: f64 = 10.0;
 
-/// How many answers a latency at `quantile` (0 to 1) takes: ten beyond it.
+/// Returns the number of answers that a latency at `quantile` (0 to 1) needs: ten beyond it.
 pub fn answers_for(quantile: f64) -> f64 {
     BEYOND / (1.0 - quantile)
 }
 
 impl Metric {
-    /// Everything that a load with these routes is measured by.
+    /// Returns all metrics of a load with these routes.
     pub fn all(routes: &[&str], has_bystander: bool, counters: &[String]) -> Vec<Self> {
         let latency = |key: &str, label: String| Self::new(key, label, Unit::Ms, Some(false));
         let percent = |quantile: f64| match quantile {
@@ -193,7 +193,7 @@ impl Metric {
         }
     }
 
-    /// The percentile that it is, if it is one.
+    /// Returns the percentile that it is, if it is one.
     pub fn quantile(&self) -> Option<f64> {
         PERCENTILES
             .into_iter()
@@ -203,13 +203,13 @@ impl Metric {
     }
 }
 
-/// Key of a percentile of one route.
+/// Returns the key of a percentile of one route.
 pub fn route_key(percentile: &str, route: &str) -> String {
     format!("{percentile} {route}")
 }
 
-/// Returns whether a counter only ever grows, by the convention for its name. Of such a one the growth per
-/// request is told, of another its value after the load.
+/// Returns whether a counter only ever grows, by the convention for its name. Reports show the growth per request of
+/// such a counter, and of any other the value after the load.
 pub fn grows(counter: &str) -> bool {
     ["_total", "_count", "_sum"]
         .iter()
@@ -223,15 +223,15 @@ fn counter_label(counter: &str) -> String {
         counter.to_owned()
     }
 }
-/// What one instrument saw of base and change, under the same load.
+/// Profiles of base and change by one instrument, under the same load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenByBoth {
-    /// The instrument.
+    /// Instrument that took the profiles.
     pub kind: ProfileKind,
-    /// How long it looked at each, in seconds.
+    /// Time that it profiled each, in seconds.
     pub seconds: u32,
-    /// Folded stacks of the base, of each part of that time.
+    /// Folded stacks of the base, one text for each part of that time.
     pub base: Vec<String>,
-    /// The same of the change.
+    /// Folded stacks of the change, likewise.
     pub change: Vec<String>,
 }

@@ -1,5 +1,4 @@
-//! What one run of any generator yielded: the one result type that the
-//! embedded generator, k6 and Locust are all read into.
+//! Result of one run of any generator: the one type that the embedded generator, k6 and Locust are all read into.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::figures;
 use crate::traffic::Spacing;
 
-/// What k6, and Locust with the workshop's scripts, end with when a threshold is missed.
+/// Exit code of k6, and of Locust with the workshop's scripts, when a threshold is missed.
 pub const MISSED: i32 = 99;
 
-/// Which program made the load.
+/// Program that made the load.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -36,15 +35,14 @@ impl std::fmt::Display for GeneratorKind {
     }
 }
 
-/// The generator as part of the instrument: a figure is no better than it.
+/// The generator as part of the instrument: a figure is no better than its generator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorFacts {
-    /// Which program.
+    /// Name of the program.
     pub name: GeneratorKind,
     /// Its version.
     pub version: String,
-    /// CPU time used, as a share (0 to 1) of what it was given; `None`
-    /// where it could not be measured.
+    /// CPU time used, as a share (0 to 1) of the time that it was given; `None` where it could not be measured.
     pub cpu_share: Option<f64>,
     /// Share (0 to 1) of the recorded span in which the generator was ready to run but its
     /// CPU was busy with something else; `None` where the system does not tell.
@@ -53,17 +51,17 @@ pub struct GeneratorFacts {
     pub users: u32,
     /// `true` when latency counts from a schedule (open loop), `false` for a closed loop.
     pub open_loop: bool,
-    /// How the requests of an open loop were spaced, or those of the bystander, if they came at random.
+    /// Spacing of the requests of an open loop, or of a closed loop's bystander if that came at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Spacing>,
 }
 
 impl GeneratorFacts {
-    /// The share of its CPUs above which a figure describes the generator, not the server.
+    /// Share of its CPU time above which a figure describes the generator, not the server.
     pub const BOUND: f64 = 0.9;
 
-    /// Whether the generator used over 90 % of what it was given. What it waited for its CPU
-    /// it was not given: beside another program it may be at its limit with half a CPU.
+    /// Returns whether the generator used over 90 % of the CPU time that it was given. Time that it waited for its CPU
+    /// was not given: beside another program it may be at its limit with half a CPU.
     pub fn is_bound(&self) -> bool {
         let given = 1.0 - self.waited_share.unwrap_or(0.0).clamp(0.0, 1.0);
         self.cpu_share
@@ -83,8 +81,8 @@ pub struct Latency {
     /// Points `(quantile between 0 and 1, latency in ms)` in rising order, enough to
     /// draw the percentile plot; external generators give the few that they report.
     pub quantiles: Vec<(f64, f64)>,
-    /// From this quantile on the latencies above are lower bounds: so many requests had no answer when the
-    /// load ended, after at most that time. The mean is too small then.
+    /// Quantile from which on latencies are only lower bounds, because too many requests had no answer when the load
+    /// ended. The mean is then too small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_bound_from: Option<f64>,
 }
@@ -92,19 +90,19 @@ pub struct Latency {
 /// A quantile of latencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantile {
-    /// In milliseconds.
+    /// Latency in milliseconds.
     pub ms: f64,
-    /// Whether it is known only that it is at least that.
+    /// Set if the latency is only known to be at least that.
     pub is_lower_bound: bool,
 }
 
 impl Latency {
-    /// The latency at `quantile` (0 to 1) in ms: the recorded point nearest above it.
+    /// Returns the latency at `quantile` (0 to 1) in ms: the recorded point nearest above it.
     pub fn at(&self, quantile: f64) -> Option<f64> {
         self.point(quantile).map(|point| point.ms)
     }
 
-    /// As [`Latency::at`], and whether it is a lower bound.
+    /// Returns the latency as [`Latency::at`] does, with its mark as a lower bound.
     pub fn point(&self, quantile: f64) -> Option<Quantile> {
         let points = &mut self.quantiles.iter();
         let (found, ms) = points.find(|(point, _)| *point + 1e-9 >= quantile)?;
@@ -118,35 +116,36 @@ impl Latency {
 /// One run of one generator against one server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Who measured.
+    /// Generator that measured.
     pub generator: GeneratorFacts,
     /// Recorded span in seconds (without warm-up).
     pub seconds: f64,
     /// Right answers within the recorded span.
     pub completed: u64,
-    /// How many of those were to writes; their latencies are not among those below.
+    /// Number of them that answered writes. Their latencies are not among those below.
     #[serde(default, skip_serializing_if = "is_none")]
     pub writes: u64,
-    /// Right requests per second. Within one gap between answers of `completed / seconds`: the
-    /// embedded generator measures from the last answer before the span to the last within it,
-    /// so that 20 requests per second read as 20 in a span that holds 29 or 30.
+    /// Right requests per second. The embedded generator measures from the last answer before the span to the last
+    /// within it. So 20 requests per second read as 20 in a span that holds 29 or 30. The rate is within one gap
+    /// between answers of `completed / seconds`.
     pub requests_per_second: f64,
-    /// Failed requests (warm-up included) by cause: `connect: connection refused`, `time_out`, `closed before an answer`, `status 500`, …
+    /// Failed requests (warm-up included) by cause: `connect: connection refused`, `time_out`, `closed before an
+    /// answer`, `status 500`, …
     pub errors: BTreeMap<String, u64>,
     /// Answers with a wrong body, warm-up included.
     pub wrong_answers: u64,
     /// The first wrong body, shortened, for the message.
     pub first_wrong_answer: Option<String>,
-    /// Requests that had no answer yet when the load ended (neither right nor failed). In the latencies below
-    /// they count with the time that they had waited; in records without `lower_bound_from` of older
-    /// versions, and for other generators, they are missing there.
+    /// Number of requests without an answer when the load ended (neither right nor failed). The latencies below count
+    /// them with the time that they had waited. Other generators leave them out there, and so do older records without
+    /// `lower_bound_from`.
     #[serde(default)]
     pub unfinished: u64,
-    /// Those of them that waited longer than any answer took, where they are too many to be overlooked.
+    /// Unfinished requests that waited longer than any answer took, if they are too many to be overlooked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
-    /// Right answers with those before and after the recorded span; `None` of other generators, and
-    /// in older records.
+    /// Right answers including those before and after the recorded span; `None` for other generators and in older
+    /// records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_all: Option<InAll>,
     /// Latencies of the right answers; in an open loop from the scheduled moment.
@@ -156,11 +155,10 @@ pub struct Outcome {
     pub service_latency: Option<Latency>,
     /// Right answers in each second of the recorded span.
     pub per_second: Vec<u64>,
-    /// What k6 or Locust ended with: 0, or [`MISSED`] for a threshold of its script. The embedded
-    /// generator has no script.
+    /// Exit code of k6 or Locust: 0, or [`MISSED`] for a threshold of its script. The embedded generator has no script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What the load's bystander saw, where it has one.
+    /// Result of the load's bystander, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<BystanderOutcome>,
 }
@@ -169,13 +167,14 @@ pub struct Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unanswered {
-    /// How many had waited longer than `long_s`.
+    /// Number of requests that had waited longer than `long_s`.
     pub requests: u64,
-    /// A tenth of the recorded span, a second, or twice the longest latency of an answer, whichever is most.
+    /// Limit in seconds: a tenth of the recorded span, a second, or twice the longest latency of an answer, whichever
+    /// is most.
     pub long_s: f64,
-    /// How long the oldest of them had waited, in seconds.
+    /// Longest time that one of them had waited, in seconds.
     pub longest_s: f64,
-    /// When the last answer came, in seconds of the recorded span, where none came after it.
+    /// Time of the last answer in seconds of the recorded span, if none came after it.
     pub silent_from_s: Option<f64>,
 }
 
@@ -212,13 +211,13 @@ impl std::fmt::Display for Unanswered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InAll {
-    /// To reads.
+    /// Right answers to reads.
     pub reads: u64,
-    /// To writes.
+    /// Right answers to writes.
     pub writes: u64,
 }
 
-/// What was seen of the requests beside the load, paced in an open loop.
+/// Result of the requests beside the load, which are paced in an open loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BystanderOutcome {
     /// Right answers within the recorded span.
@@ -231,11 +230,11 @@ pub struct BystanderOutcome {
     pub unfinished: u64,
     /// Latencies from the scheduled moment.
     pub latency: Latency,
-    /// The same answers timed from the moment each request was really sent.
+    /// Latencies of these answers from the moment each request was really sent.
     pub service_latency: Latency,
 }
 
-// serde hands a reference.
+// serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_none(count: &u64) -> bool {
     *count == 0
@@ -248,7 +247,7 @@ impl Outcome {
     }
 }
 
-/// Whether `rate`, in requests per second, can be that of `count` answers in `span` seconds.
+/// Returns whether `rate`, in requests per second, can be that of `count` answers in `span` seconds.
 pub fn belongs_to(rate: f64, count: f64, span: f64) -> bool {
     (rate * span - count).abs() <= 2.0 + 0.1 * count
 }

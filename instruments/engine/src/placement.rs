@@ -1,20 +1,20 @@
-//! Which CPUs server and generator run on.
+//! CPUs on which server and generator run.
 
 use std::path::Path;
 
 use crate::load::cpus;
 
-/// Who runs where.
+/// Placement of server and generator on CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// CPUs of the server.
     pub server: Vec<usize>,
-    /// CPUs of the generator, a thread each.
+    /// CPUs of the generator, one thread on each.
     pub generator: Vec<usize>,
 }
 
 impl Placement {
-    /// Pins nothing.
+    /// Returns a placement that pins nothing.
     pub fn anywhere() -> Self {
         Self {
             server: Vec::new(),
@@ -22,9 +22,9 @@ impl Placement {
         }
     }
 
-    /// Server and generator apart, where there are two CPUs or more: half each, but no more than four
-    /// for the generator. CPUs that are threads of one core stay together where there is more than
-    /// one core. Empty lists, which pin nothing, where there is one CPU or the system does not tell.
+    /// Places server and generator apart if there are two CPUs or more: half each, but no more than four for the
+    /// generator. CPUs that are threads of one core stay together if there is more than one core. With one CPU, or
+    /// where the system does not tell, nothing is pinned.
     pub fn apart() -> Self {
         Self::of(&cpus::available(), &|cpu| siblings(Path::new("/sys"), cpu))
     }
@@ -35,7 +35,7 @@ impl Placement {
         }
         let cores = cores(available, siblings);
         if let [only] = &cores[..] {
-            // Its threads are all there is.
+            // There are no CPUs but the threads of this core.
             let (server, generator) = only.split_at(only.len() - (only.len() / 2).min(4));
             return Self {
                 server: server.to_vec(),
@@ -59,7 +59,7 @@ impl Placement {
         }
     }
 
-    /// For the record: who is where, and whether they share a core.
+    /// Describes the placement for the record, and whether server and generator share a core.
     pub fn in_words(&self) -> String {
         if self.server.is_empty() {
             return "nothing pinned".to_owned();
@@ -79,7 +79,7 @@ impl Placement {
     }
 }
 
-/// The CPUs by cores, in rising order.
+/// Groups the CPUs by cores, in rising order.
 fn cores(cpus: &[usize], siblings: &dyn Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
     let mut cores: Vec<Vec<usize>> = Vec::new();
     for &cpu in cpus {
@@ -92,7 +92,7 @@ fn cores(cpus: &[usize], siblings: &dyn Fn(usize) -> Vec<usize>) -> Vec<Vec<usiz
     cores
 }
 
-/// The CPUs that are threads of the same core as this one; it alone where the system does not tell.
+/// Returns the CPUs that are threads of the same core as this one; it alone where the system does not tell.
 fn siblings(sys: &Path, cpu: usize) -> Vec<usize> {
     let file = format!("devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     let list = std::fs::read_to_string(sys.join(file)).unwrap_or_default();
@@ -109,7 +109,8 @@ fn siblings(sys: &Path, cpu: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Threads a core, numbered one after the other, or by halves as on most machines.
+    /// Returns the siblings of CPUs with so many `threads` a core, numbered one after the other, or by halves as on
+    /// most machines.
     fn neighbours(threads: usize, cpus: usize, by_halves: bool) -> impl Fn(usize) -> Vec<usize> {
         move |cpu| {
             let cores = cpus / threads;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 /// Returns `text` with its control characters escaped, such as `\u{1b}`, so that a terminal shows them and obeys none.
 /// Lines and tabs stay.
 ///
-/// A server can send what clears the screen, sets the clipboard or hides text. What comes from a server, or from a
-/// program that was started, goes through this before it is printed.
+/// A server can send text that clears the screen, sets the clipboard or hides other text. All text from a server, or
+/// from a program that was started, goes through this before it is printed.
 pub fn printable(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -20,7 +20,7 @@ pub fn printable(text: &str) -> String {
     safe
 }
 
-/// Returns whether a terminal does something else with it than to show it, such as to turn the direction of writing.
+/// Returns whether a terminal does anything but show it, such as turning the direction of writing.
 fn is_obeyed(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

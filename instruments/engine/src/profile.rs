@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which instrument drew a profile.
+/// Instrument that drew a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileKind {
-    /// Where CPUs spend time.
+    /// Places where CPUs spend time.
     Cpu,
-    /// What requests wait for.
+    /// Places where requests wait.
     Await,
-    /// What is allocated.
+    /// Places that allocate memory.
     Heap,
 }
 
 impl ProfileKind {
-    /// As it stands in file names.
+    /// Returns its name in file names.
     pub fn key(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -33,9 +33,9 @@ pub struct Profile {
     pub variant: String,
     /// The instrument.
     pub kind: ProfileKind,
-    /// The scenario of the load meanwhile.
+    /// Scenario of the load during the profile.
     pub scenario: String,
-    /// How long it sampled, in seconds.
+    /// Time of sampling, in seconds.
     pub seconds: f64,
     /// Samples taken: the sum over the folded stacks.
     pub samples: u64,
@@ -51,12 +51,12 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The file of its folded stacks, beside the record.
+    /// Returns the name of the file with its folded stacks, beside the record.
     pub fn folded_name(&self) -> String {
         format!("{}.{}.folded", self.variant, self.kind.key())
     }
 
-    /// Samples in which the CPUs had nothing to do.
+    /// Returns the number of samples in which the CPUs had nothing to do.
     pub fn idle(&self) -> u64 {
         self.capacity
             .map_or(0, |capacity| capacity.saturating_sub(self.samples))

@@ -1,16 +1,16 @@
-//! The running program, as messages name it that tell the reader what to type.
+//! Name of the running program, for messages that tell the reader what to type.
 
 use std::sync::OnceLock;
 
-/// Holds the name of the program that another became `duel` for: `cargo workshop`.
+/// Name of the variable that holds the program for which `duel` stands in, such as `cargo workshop`.
 const CALLED: &str = "DUEL_CALLED";
 
-/// A program, by what its reader types.
+/// A program, by the commands that its reader types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Runs it.
+    /// Command that runs it.
     pub name: String,
-    /// Installs the load tools, where a command of its does.
+    /// Command that installs the load tools, if it has one.
     pub setup: Option<String>,
 }
 
@@ -21,7 +21,7 @@ pub fn is(program: Program) {
     let _ = RUNNING.set(program);
 }
 
-/// The running program; `duel`, unless it was named or stands in for another.
+/// Returns the running program; `duel`, unless it was named or stands in for another.
 pub fn running() -> &'static Program {
     RUNNING.get_or_init(|| match std::env::var(CALLED) {
         Ok(name) => Program {
@@ -35,7 +35,7 @@ pub fn running() -> &'static Program {
     })
 }
 
-/// Advice on how to get `tool`, such as k6, to end a sentence with.
+/// Returns advice on how to get `tool`, such as k6, to end a sentence with.
 pub fn to_install(tool: &str) -> String {
     match &running().setup {
         Some(setup) => format!("run `{setup} {}` to install it", tool.to_lowercase()),

@@ -1,8 +1,8 @@
-//! What a server counts, read from its Prometheus text: the lab's, or that of any service.
+//! Metrics of a server, read from its Prometheus text: the lab's, or that of any service.
 
 use std::collections::BTreeMap;
 
-/// A count above it is not exact as `f64`, and nothing that a server counts comes near it.
+/// Largest count that is exact as `f64`. Nothing that a server counts comes near it.
 const LARGEST_COUNT: f64 = (1_u64 << 53) as f64;
 
 /// One line of Prometheus text: `name value` or `name{labels} value`.
@@ -10,13 +10,13 @@ const LARGEST_COUNT: f64 = (1_u64 << 53) as f64;
 pub struct Sample<'a> {
     /// The metric's name.
     pub name: &'a str,
-    /// Whether it is one of several, told apart by labels.
+    /// Set if it is one of several, told apart by labels.
     pub is_labelled: bool,
     /// Its value, which is finite.
     pub value: f64,
 }
 
-/// The samples of Prometheus text. Lines that are none are passed over, as are values that are no numbers.
+/// Returns the samples of Prometheus text. Skips lines that are no samples, and values that are no finite numbers.
 pub fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
     text.lines().filter_map(sample)
 }
@@ -32,12 +32,12 @@ impl Metrics {
         Self(own.map(|own| (own.name.to_owned(), own.value)).collect())
     }
 
-    /// The value of `name`, if the server has it; always finite.
+    /// Returns the value of `name`, if the server has it; always finite.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.0.get(name).copied()
     }
 
-    /// A count, for metrics that never are fractions or below zero; `None` for one that is.
+    /// Returns the value of `name` as a count; `None` if it is a fraction, below zero, or too large to be exact.
     pub fn count(&self, name: &str) -> Option<u64> {
         let is_count = |value: &f64| (0.0..=LARGEST_COUNT).contains(value) && value.fract() == 0.0;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it is one
@@ -65,7 +65,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     })
 }
 
-/// Where labels end, their bracket included. What is quoted may hold any character.
+/// Returns the end of the labels, their bracket included. Quoted text may hold any character.
 fn end_of_labels(labels: &str) -> Option<usize> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let end = labels.bytes().position(|byte| {
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(metrics.get("lab_info"), None);
     }
 
-    /// As other services than the lab's write it.
+    /// Reads text as other services than the lab's write it.
     #[test]
     fn times_tabs_labels_and_exemplars_are_no_part_of_a_value() {
         let text = "timed_total 3 1395066363000\ntabbed\t4\n  indented 5\n\

@@ -1,4 +1,4 @@
-//! A reader's own service as a child process: any command that listens on a port it is told.
+//! A reader's own service as a child process: any command that listens on a given port.
 
 pub mod program;
 
@@ -13,27 +13,27 @@ use crate::load::interrupt::Interrupt;
 use crate::load::{Protocol, Target};
 use crate::traffic::Request;
 
-/// How a command ends that did what it was to do.
+/// Exit status of a command that succeeded.
 const DONE: &str = "exit code 0";
-/// How often a server that starts is looked at.
+/// Interval between looks at a starting server.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A command, and where it runs.
+/// A command, and the folder and limits for running it.
 #[derive(Debug, Clone)]
 pub struct Launch<'a> {
-    /// What it is called in messages: `base`.
+    /// Name in messages, such as `base`.
     pub name: &'a str,
-    /// For the shell; `{port}` stands for the port to listen on, which `PORT` holds as well, and
+    /// Command for the shell. `{port}` stands for the port to listen on, which the variable `PORT` holds as well, and
     /// `{admin_port}` for a second one.
     pub command: &'a str,
-    /// The folder it runs in.
+    /// Folder that it runs in.
     pub folder: &'a Path,
     /// A path that answers with a status of 200 to 299 once the service is ready; without it a
     /// port that accepts connections is enough.
     pub ready: Option<&'a str>,
-    /// How long it may take until then.
+    /// Longest time until it is ready.
     pub ready_within: Duration,
-    /// What it speaks.
+    /// Protocol that it speaks.
     pub protocol: &'a Protocol,
     /// CPUs that it may use; empty for all. Linux only.
     pub cpus: &'a [usize],
@@ -45,16 +45,16 @@ pub enum CommandError {
     /// The command cannot be started, no port is free, or nobody listens.
     #[error("{0}")]
     Failed(String),
-    /// It ended.
+    /// The command ended.
     #[error("the {name} ended {when} ({status}){}{}", it_said(.said), is_daemon(.status))]
     Ended {
-        /// Which command.
+        /// Name of the command.
         name: String,
-        /// When: before it was ready, or under load.
+        /// Words on when or how it ended, such as `before it was ready`.
         when: &'static str,
         /// Its exit status.
         status: String,
-        /// The end of what it printed.
+        /// End of its output.
         said: String,
     },
     /// Ctrl-C.
@@ -62,7 +62,7 @@ pub enum CommandError {
     Interrupted,
 }
 
-/// What is started in the background can be neither measured nor ended.
+/// Returns advice for a command that ended well: a service in the background can be neither measured nor ended.
 fn is_daemon(status: &str) -> &'static str {
     if status == DONE {
         "; the command itself has to run as long as the service does: start it in the foreground, without \
@@ -93,11 +93,12 @@ struct Process {
     errors: Tail,
 }
 
-/// What a command is.
+/// Kind of a command.
 enum Kind<'a> {
-    /// It makes something, and ends. Daemons that it starts, such as a compiler's cache, are for others as well.
+    /// A command that makes something, and ends. Its daemons, such as a compiler's cache, are left alone because others
+    /// use them as well.
     Build,
-    /// It runs until it is ended, with all that it started.
+    /// A command that runs until it is ended, with all that it started.
     Service {
         variables: &'a [(&'a str, String)],
         cpus: &'a [usize],
@@ -120,7 +121,7 @@ impl Process {
         shell
             .current_dir(folder)
             .envs(variables.iter().map(|(name, value)| (name, value)))
-            // A backtrace would push what a panic says out of what is kept.
+            // A backtrace would push the panic's message out of the lines that are kept.
             .env("RUST_BACKTRACE", "0");
         let mut starting = Starting::of(&shell).on(cpus);
         if matches!(kind, Kind::Service { .. }) {
@@ -139,10 +140,10 @@ impl Process {
         })
     }
 
-    /// The exit status once the command has ended.
+    /// Returns the exit status once the command has ended.
     fn ended(&mut self) -> Option<String> {
         let status = self.running.try_wait().ok().flatten()?;
-        // Until all has come that it printed.
+        // Wait until all of its output has come.
         self.output.at_the_end();
         self.errors.at_the_end();
         Some(match status.code() {
@@ -161,7 +162,8 @@ impl Process {
         }
     }
 
-    /// The last lines that it printed, those on standard error if there are any, on one line.
+    /// Returns its last panic, or else its last lines on one line: of standard error if there are any, or of standard
+    /// output.
     fn said(&self) -> String {
         let errors = self.errors.text();
         if let Some(panic) = panics_in(&errors).pop() {
@@ -172,7 +174,7 @@ impl Process {
     }
 }
 
-/// `command` by a shell.
+/// Returns a shell that runs `command`.
 #[cfg(unix)]
 pub(crate) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
@@ -180,7 +182,7 @@ pub(crate) fn shell(command: &str) -> Command {
     shell
 }
 
-/// `command` by a shell.
+/// Returns a shell that runs `command`.
 #[cfg(not(unix))]
 pub(crate) fn shell(command: &str) -> Command {
     let mut shell = Command::new("cmd");
@@ -192,7 +194,7 @@ pub(crate) fn shell(command: &str) -> Command {
 ///
 /// # Errors
 ///
-/// When it cannot be run, ends with another code than 0, or `interrupt` is set.
+/// Returns an error if the command cannot be run, if it ends with another code than 0, or if `interrupt` is set.
 pub fn run_to_end(
     name: &str,
     command: &str,
@@ -220,7 +222,7 @@ pub struct CommandServer {
     admin_port: u16,
 }
 
-/// What a service has used since its start.
+/// CPU time and memory that a service has used since its start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Used {
     /// CPU seconds.
@@ -234,7 +236,7 @@ impl CommandServer {
     ///
     /// # Errors
     ///
-    /// When it cannot be started, ends or stays silent, or `interrupt` is set.
+    /// Returns an error if the service cannot be started, ends or stays silent, or if `interrupt` is set.
     pub fn start(launch: &Launch<'_>, interrupt: &Interrupt) -> Result<Self, CommandError> {
         let [port, admin_port] = free_ports()
             .map_err(|error| not_started(launch.name, format!("no port is free: {error}")))?;
@@ -273,7 +275,7 @@ impl CommandServer {
             }
             self.is_alive("before it was ready")?;
             if self.is_ready(launch) {
-                // A server that could not have the port may end only now, and another answer; a daemon's
+                // A server that could not have the port may end only now, while another process answers. A daemon's
                 // first process ends once it listens.
                 return self.is_alive_after(2 * LOOK, "before it was ready");
             }
@@ -292,7 +294,7 @@ impl CommandServer {
         }
     }
 
-    /// Also finds out which of the two loopback addresses it listens on.
+    /// Returns whether it is ready. Also finds out which of the two loopback addresses it listens on.
     fn is_ready(&mut self, launch: &Launch<'_>) -> bool {
         let port = self.address.port();
         let loopback = [
@@ -317,11 +319,11 @@ impl CommandServer {
         })
     }
 
-    /// An error once the service has ended; `when` says what it was doing.
+    /// Checks that the service has not ended; `when` says what it was doing.
     ///
     /// # Errors
     ///
-    /// When it has.
+    /// Returns an error if it has ended.
     pub fn is_alive(&mut self, when: &'static str) -> Result<(), CommandError> {
         match self.process.ended() {
             None => Ok(()),
@@ -329,37 +331,37 @@ impl CommandServer {
         }
     }
 
-    /// As [`Self::is_alive`], and an error too if the service ends within `time`.
+    /// Checks as [`Self::is_alive`] does, and waits up to `time` for the service to end.
     ///
     /// # Errors
     ///
-    /// When it has ended by then.
+    /// Returns an error if it has ended by then.
     pub fn is_alive_after(
         &mut self,
         time: Duration,
         when: &'static str,
     ) -> Result<(), CommandError> {
-        // How it ended is what `is_alive` looks up.
+        // `is_alive` looks up how it ended.
         self.process.running.exit_within(time);
         self.is_alive(when)
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it listens for administrators, if its command has such a port.
+    /// Returns the address for administrators, if its command listens on such a port.
     pub fn admin_address(&self) -> SocketAddr {
         SocketAddr::new(self.address.ip(), self.admin_port)
     }
 
-    /// The number of the process that its command began as.
+    /// Returns the number of the command's first process.
     pub fn id(&self) -> u32 {
         self.process.running.id()
     }
 
-    /// CPU time and memory of all of its processes; `None` where the system does not tell.
+    /// Returns CPU time and memory of all of its processes; `None` where the system does not tell.
     pub(crate) fn used(&self) -> Option<Used> {
         let processes = processes::from(self.id())?;
         Some(Used {
@@ -369,11 +371,11 @@ impl CommandServer {
     }
 }
 
-/// Two different ports that nobody listens on at this moment.
+/// Returns two different ports that nobody listens on at this moment.
 ///
 /// # Errors
 ///
-/// When the system gives no port of the loopback.
+/// Returns an error if the system gives no port of the loopback.
 pub fn free_ports() -> std::io::Result<[u16; 2]> {
     let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let listeners = [open()?, open()?];

@@ -1,4 +1,4 @@
-//! Profiles of a reader's own service, where it has the endpoints of `debug-endpoints`.
+//! Profiles of a reader's own service that has the endpoints of `debug-endpoints`.
 
 use std::time::Duration;
 
@@ -9,18 +9,17 @@ use crate::profile::ProfileKind;
 
 use crate::ask::get;
 
-/// An instrument looks so often, for a second each: that from one time to the next shares differ tells how
-/// exact they are.
+/// Number of one-second profiles per instrument. The differences between them tell how exact their shares are.
 const TIMES: u32 = 5;
 
-/// Names are looked up after the profile.
+/// Longest time to wait for a profile. The service looks up names after recording it.
 const TIME_OUT: Duration = Duration::from_secs(60);
 
-/// All of a server's profiles are there within this time.
+/// Longest time that all profiles of a server may take.
 pub(crate) const AT_MOST: Duration = Duration::from_secs(150);
 
-/// Folded stacks of a service under load, by an instrument each. What it has no endpoint for, or has
-/// nothing to say of, is missing.
+/// Takes folded stacks of a service under load, with each instrument. Leaves out an instrument that has no endpoint or
+/// nothing to report.
 pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, Vec<String>)> {
     let once = |path: &str| {
         let path = format!("{path}?seconds=1&format=folded&idle=true");
@@ -30,7 +29,7 @@ pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, Vec<String>)> {
         folded::total(&folded).is_ok().then_some(folded)
     };
     let ask = |kind, path: &str| {
-        // One that has no such endpoint is not asked again.
+        // A service without such an endpoint is not asked again.
         let first = once(path)?;
         let others = (1..TIMES).filter_map(|_| once(path));
         Some((kind, std::iter::once(first).chain(others).collect()))
@@ -45,7 +44,7 @@ pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, Vec<String>)> {
         .collect()
 }
 
-/// The instruments that both have.
+/// Returns the instruments that both servers have.
 pub(crate) fn paired(
     base: Vec<(ProfileKind, Vec<String>)>,
     change: &[(ProfileKind, Vec<String>)],

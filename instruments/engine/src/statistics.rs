@@ -1,4 +1,4 @@
-//! Statistics of servers that were loaded in turn: the ratio, its interval, and the rounds after which it is looked at.
+//! Statistics of servers that were loaded in turn: the ratio, its interval, and the rounds after which both are judged.
 //! Proofs of the chapters and comparisons of two builds use the same.
 //!
 //! Ratios are compared by their logarithms, so that twice as fast and half as fast are equally far
@@ -19,7 +19,7 @@ pub enum Side {
 }
 
 /// Returns the order in which a round loads its servers. Within six rounds each server comes first, second and last
-/// equally often, and each before each other. So a machine that slowly warms up or slows down favours none.
+/// equally often, and each before each other. So a machine that slowly warms up or slows down favors none.
 pub fn triplet(number: u32) -> [Side; 3] {
     use Side::{Again as A, Base as B, Change as C};
     const ORDERS: [[Side; 3]; 6] = [
@@ -101,7 +101,7 @@ impl Looks {
         tail: 0.02 / 2.0 / AFTER.len() as f64,
     };
 
-    /// Looks of a proof of at most so many rounds: all intervals together miss the truth in at most 5 % of proofs.
+    /// Looks of a proof of at most `most` rounds: all intervals together miss the truth in at most 5 % of proofs.
     pub fn of_proof(most: u32) -> Self {
         let before = AFTER.iter().filter(|rounds| **rounds < most).count();
         Self {
@@ -110,12 +110,12 @@ impl Looks {
         }
     }
 
-    /// Returns whether a run may stop after so many rounds.
+    /// Returns whether a run may stop after `rounds` rounds.
     pub fn is_one(self, rounds: u32) -> bool {
         rounds >= self.most || AFTER.contains(&rounds)
     }
 
-    /// Returns whether a run stops after so many rounds at the latest.
+    /// Returns whether a run stops after `rounds` rounds at the latest.
     pub fn is_last(self, rounds: u32) -> bool {
         rounds >= self.most
     }
@@ -139,9 +139,9 @@ impl Mean {
         Self::of_logs(&logs(figures)?)
     }
 
-    /// Averages logarithms without the outer ones where there are many. The error is that of K. K. Yuen ("The Two-Sample
-    /// Trimmed t for Unequal Population Variances", Biometrika 61(1), 1974) for one sample: the outer values are drawn
-    /// in, and count in the spread.
+    /// Averages logarithms without the outer ones where there are many. The error is that of K. K. Yuen ("The
+    /// Two-Sample Trimmed t for Unequal Population Variances", Biometrika 61(1), 1974) for one sample: the outer values
+    /// are drawn in, and count in the spread.
     fn of_logs(logs: &[f64]) -> Option<Self> {
         if logs.len() < FIRST_LOOK as usize {
             return None;
@@ -169,8 +169,8 @@ impl Mean {
         self.log.exp()
     }
 
-    /// Divides by another mean, which was measured in rounds of its own (B. L. Welch, "The generalization of 'Student's'
-    /// problem when several different population variances are involved", Biometrika 34(1-2), 1947).
+    /// Divides by another mean, which was measured in rounds of its own (B. L. Welch, "The generalization of
+    /// 'Student's' problem when several different population variances are involved", Biometrika 34(1-2), 1947).
     #[must_use]
     pub fn over(self, other: Self) -> Self {
         let (own, others) = (self.error.powi(2), other.error.powi(2));
@@ -187,8 +187,8 @@ impl Mean {
         }
     }
 
-    /// Replaces the mean by what a law makes of it: `figure`, which changes by `slope` per cent if the mean changes by
-    /// one.
+    /// Replaces the mean by the figure that a law derives from it: `figure`, which changes by `slope` percent if the
+    /// mean changes by one.
     pub fn becomes(self, figure: f64, slope: f64) -> Option<Self> {
         Some(Self {
             log: log(figure)?,
@@ -220,7 +220,7 @@ const UNPOOLED: f64 = 0.35;
 pub struct Gains {
     gains: Vec<f64>,
     equals: Vec<f64>,
-    /// How many times the variance of one server's logarithm that of a gain is.
+    /// Variance of a gain, in multiples of the variance of one server's logarithm.
     variances: f64,
 }
 
@@ -239,7 +239,7 @@ impl Gains {
         Some(())
     }
 
-    /// Number of rounds.
+    /// Returns the number of rounds.
     pub fn rounds(&self) -> usize {
         self.gains.len()
     }
@@ -256,8 +256,8 @@ impl Gains {
         Mean::of_logs(&self.gains)
     }
 
-    /// Returns Student's interval of the true ratio. What equal servers differ by is no part of it: half of that is in
-    /// each gain already.
+    /// Returns Student's interval of the true ratio. The difference between equal servers is no part of it: half of
+    /// that is in each gain already.
     ///
     /// `None` with fewer rounds than [`FIRST_LOOK`].
     pub fn interval(&self, looks: Looks) -> Option<(f64, f64)> {
@@ -315,7 +315,7 @@ impl Gains {
         Some((student(kept, TAIL)? * squares.sqrt() / kept).exp() - 1.0)
     }
 
-    /// Returns the interval of the ratio of two equal servers, which holds 1 on a machine that favours none. `None` as
+    /// Returns the interval of the ratio of two equal servers, which holds 1 on a machine that favors none. `None` as
     /// [`Gains::noise_floor`].
     pub fn equal_interval(&self, looks: Looks) -> Option<(f64, f64)> {
         Mean::of_logs(&self.equals)?.interval(looks)
@@ -342,7 +342,7 @@ impl Spread {
     }
 }
 
-/// Number of values that are trimmed at each end. It depends on their number alone.
+/// Returns the number of values that are trimmed at each end. It depends on their number alone.
 fn trimmed(count: usize) -> usize {
     if count < TRIMMED_FROM { 0 } else { count / 5 }
 }
@@ -351,7 +351,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     Some(values.first()? + away(values)?)
 }
 
-/// Distance of the mean from the first value, so that the mean of equal values is exactly their value.
+/// Returns the distance of the mean from the first value, so that the mean of equal values is exactly their value.
 fn away(values: &[f64]) -> Option<f64> {
     let first = *values.first()?;
     let sum: f64 = values.iter().map(|value| value - first).sum();
@@ -364,7 +364,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The geometric mean, as a logarithm, without the outer values where there are many.
+/// Returns the geometric mean, as a logarithm, without the outer values where there are many.
 fn centre(logs: &[f64]) -> Option<f64> {
     let cut = trimmed(logs.len());
     mean(&sorted(logs)[cut..logs.len() - cut])
@@ -404,7 +404,7 @@ fn log(ratio: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// As printed tables have them.
+    /// Compares quantiles with printed tables.
     #[test]
     fn students_quantiles_are_those_of_the_tables() {
         for (freedom, tail, right) in [

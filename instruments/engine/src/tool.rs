@@ -16,14 +16,14 @@ use crate::load::interrupt::Interrupt;
 use crate::outcome::{GeneratorFacts, GeneratorKind, Outcome};
 use crate::program;
 
-/// How often the child is looked at.
+/// Interval between looks at the child.
 const LOOK: Duration = Duration::from_millis(100);
-/// A child that has not ended so long after its load is stopped.
+/// Longest time that a child may run on after its load, before it is stopped.
 const GRACE: Duration = Duration::from_secs(30);
-/// A summary is some KiB. One that is longer is cut, and then no summary.
+/// Largest summary that is read, in bytes. A usual one has some KiB; a longer one is cut, and then cannot be parsed.
 const LARGEST_SUMMARY: u64 = 16 << 20;
 
-/// How a tool is run, apart from the load itself.
+/// Settings of a tool's run, apart from the load itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'s> {
     /// The tool's executable: a path, or a name to look for in `PATH`.
@@ -32,18 +32,18 @@ pub struct Settings<'s> {
     pub script: &'s Path,
     /// The CPUs that the tool may use (Linux only; elsewhere, and if empty: all).
     pub cpus: &'s [usize],
-    /// What an answer takes with nobody else there, for scripts that compare with it. Without it
-    /// they find out by themselves, which is wrong where others are there already.
+    /// Latency of an answer without other users, for scripts that compare with it. Without it scripts measure it
+    /// themselves, which is wrong if other users are there already.
     pub alone: Option<Duration>,
     /// Ends the run early when set.
     pub interrupt: &'s Interrupt,
 }
 
-/// A run that yielded nothing.
+/// Reason why a run yielded nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    /// The tool or its script is missing, cannot send the load, cannot be run, or does not tell what it
-    /// saw: which, and what to do.
+    /// The tool or its script is missing, cannot send the load, cannot be run, or leaves no summary that can be read.
+    /// The text says which, and what to do.
     #[error("{0}")]
     Failed(String),
     /// Too few file descriptors for the users' connections.
@@ -55,19 +55,19 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    /// For `map_err`: the tool could not be started or watched.
+    /// Returns a function for `map_err`: the tool could not be started or watched.
     pub fn run<E: Display>(tool: &str) -> impl Fn(E) -> Self {
         move |reason| Self::Failed(format!("cannot run {tool}: {reason}"))
     }
 
-    /// A load that the tool's scripts cannot send.
+    /// Creates the error for a load that the tool's scripts cannot send.
     pub fn load(tool: &str, what: &str) -> Self {
         Self::Failed(format!(
             "{tool} cannot send this load: {what}; use the embedded generator"
         ))
     }
 
-    /// For `map_err`: a summary that is not what this version of the tool is known to write.
+    /// Returns a function for `map_err`: the summary is not what this version of the tool is known to write.
     pub fn summary<E: Display>(tool: &str) -> impl Fn(E) -> Self {
         move |reason| {
             Self::Failed(format!(
@@ -81,35 +81,35 @@ impl DriverError {
 /// One run of a tool, before it starts.
 #[derive(Debug)]
 pub struct Task<'s> {
-    /// What it is called.
+    /// Name of the tool.
     pub tool: &'static str,
-    /// How it is run.
+    /// Settings of the run.
     pub settings: Settings<'s>,
-    /// What the load takes by itself, ramp and warm-up included.
+    /// Time that the load takes by itself, ramp and warm-up included.
     pub whole: Duration,
-    /// The recorded part, at the end of the load.
+    /// Recorded part of that time, at the end of the load.
     pub recorded: Duration,
-    /// The tool cannot use more CPUs than this, however many it is given.
+    /// Largest number of CPUs that the tool can use, however many it is given.
     pub most_cpus: usize,
     scratch: TempDir,
 }
 
-/// What came of it.
+/// Result of a run that ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// What the tool wrote to [`Task::summary_path`].
+    /// Text that the tool wrote to [`Task::summary_path`].
     pub summary: String,
-    /// `None` after a signal.
+    /// Exit code; `None` after a signal.
     exit_code: Option<i32>,
     /// CPU time over the recorded part, as a share of what the tool could use.
     cpu_share: Option<f64>,
-    /// Time that its threads were ready to run but did not, as a share of the same. They wait
-    /// for each other, too, but neither Go nor Python has more of them ready than CPUs.
+    /// Time that its threads were ready to run but did not run, as a share of the same. They wait for each other, too,
+    /// but neither Go nor Python has more of them ready than CPUs.
     waited_share: Option<f64>,
 }
 
 impl Ended {
-    /// As if a tool had ended well with this summary.
+    /// Creates the result of a tool that ended well with this summary.
     pub fn with(summary: &str) -> Self {
         Self {
             summary: summary.to_owned(),
@@ -119,7 +119,7 @@ impl Ended {
         }
     }
 
-    /// What is said alike of both tools: `completed` right answers in so many `seconds`.
+    /// Returns the part of an outcome that both tools share: `completed` right answers in `seconds`.
     pub fn outcome(
         &self,
         (name, version): (GeneratorKind, String),
@@ -152,11 +152,11 @@ impl Ended {
 }
 
 impl<'s> Task<'s> {
-    /// A run that has not started.
+    /// Creates a run that has not started.
     ///
     /// # Errors
     ///
-    /// When the tool or its script is not there.
+    /// Returns an error if the tool or its script is not there.
     pub fn new(
         tool: &'static str,
         settings: Settings<'s>,
@@ -191,16 +191,16 @@ impl<'s> Task<'s> {
         })
     }
 
-    /// Where the tool has to write its summary.
+    /// Returns the path to which the tool has to write its summary.
     pub fn summary_path(&self) -> PathBuf {
         self.scratch.path().join("summary.json")
     }
 
-    /// Runs the tool with `arguments` to its end. If it fails, those `beside` it may know why.
+    /// Runs the tool with `arguments` to its end. If it fails, the output of programs `beside` it may say why.
     ///
     /// # Errors
     ///
-    /// When it cannot be run, does not end, or leaves no result; or on Ctrl-C.
+    /// Returns an error if it cannot be run, does not end, or leaves no result; or on Ctrl-C.
     pub fn run(
         &self,
         beside: &[Tail],
@@ -270,7 +270,7 @@ impl<'s> Task<'s> {
     }
 }
 
-/// CPU time of the child so far, sampled.
+/// Samples of the child's CPU time so far.
 struct CpuTime {
     system: System,
     pid: Pid,
@@ -311,8 +311,8 @@ impl CpuTime {
         }
     }
 
-    /// Used and waited over the last `span` of the child's life, which is when its load was recorded,
-    /// as shares of what `cpus` have.
+    /// Returns the time used and the time waited over the last `span` of the child's life, as shares of the time of
+    /// `cpus` CPUs. The load was recorded in that span.
     fn shares(&self, span: Duration, cpus: usize) -> Option<(f64, Option<f64>)> {
         let end = self.samples.last()?;
         let mut before = self.samples.iter().rev();

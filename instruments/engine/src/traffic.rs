@@ -5,34 +5,35 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A whole load: what is sent, by how many users, when and for how long.
+/// A whole load: its requests, users, schedule and length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
-    /// What users send, each by its weight. At least one.
+    /// Routes that users request, each by its weight. At least one.
     pub routes: Arc<[Route]>,
-    /// What is asked beside it, if anything.
+    /// Route that is requested beside the load, if any.
     pub bystander: Option<Paced>,
     /// Simultaneous users, each with a connection of its own.
     pub users: u32,
     /// Closed or open loop.
     pub arrivals: Arrivals,
-    /// Whether a user keeps its connection (`true`) or opens one a request.
+    /// Set if a user keeps its connection; otherwise it opens one per request.
     pub keep_alive: bool,
-    /// Loaded but not recorded, at the start.
+    /// Time at the start that is loaded but not recorded.
     pub warm_up: Duration,
-    /// Recorded.
+    /// Time that is recorded.
     pub duration: Duration,
     /// A request without an answer for this long is an error.
     pub time_out: Duration,
-    /// Draws the values of the requests, and when those of an open loop are due: the same seed, the same of both.
+    /// Seed for the values of the requests and for random schedules, the bystander's included. The same seed gives the
+    /// same of both.
     pub seed: u64,
 }
 
-/// When a user sends the next request.
+/// Timing of requests: closed or open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arrivals {
-    /// Closed loop: `think` after the answer to the one before. Throughput
-    /// sinks with the server's latency, which a closed loop therefore hides.
+    /// Closed loop: each user pauses for `think` after an answer. A slow server thus lowers the load, which hides
+    /// latency.
     Closed {
         /// Pause between an answer and the user's next request.
         think: Duration,
@@ -43,27 +44,27 @@ pub enum Arrivals {
     Open {
         /// Requests per second over all users.
         per_second: f64,
-        /// How they are spaced.
+        /// Spacing of the scheduled moments.
         spacing: Spacing,
     },
 }
 
-/// How the moments of a schedule are spaced.
+/// Spacing of the moments of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spacing {
-    /// At random, as users come who know nothing of each other; drawn by the load's seed
+    /// Random, as from users who know nothing of each other; drawn by the load's seed
     Poisson,
-    /// At even steps: the kindest form, in which no two requests come at once
+    /// Even steps: the kindest form, in which no two requests come at once
     Even,
 }
 
-/// Requests of one kind, told together.
+/// Requests of one kind, reported together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
-    /// What it is called in reports: `GET /checkout/{1..5000}`.
+    /// Name in reports, such as `GET /checkout/{1..5000}`.
     pub name: String,
-    /// How often it is sent, in proportion to the other routes.
+    /// Frequency in proportion to the other routes.
     pub weight: f64,
     /// One for each value that the request may have; users draw among them. At least one.
     pub requests: Vec<Request>,
@@ -72,11 +73,11 @@ pub struct Route {
 /// A route in an open loop of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paced {
-    /// What is asked.
+    /// Requested route.
     pub route: Route,
     /// Requests per second; latency counts from the scheduled moment.
     pub per_second: f64,
-    /// How they are spaced.
+    /// Spacing of the scheduled moments.
     pub spacing: Spacing,
 }
 
@@ -87,12 +88,12 @@ pub struct Request {
     pub method: String,
     /// Path and query, starting with `/`.
     pub path: String,
-    /// Name and value. Those of the connection and the body's length are not among them; `host`
-    /// and `user-agent` take the place of the generator's own.
+    /// Names and values, without the headers of the connection and the body's length. `host` and `user-agent` replace
+    /// the generator's own.
     pub headers: Vec<(String, String)>,
     /// Request body, if any.
     pub body: Option<Vec<u8>>,
-    /// What answers it rightly.
+    /// Right answer to this request.
     pub expected: Expected,
 }
 
@@ -101,25 +102,25 @@ pub struct Request {
 pub struct Expected {
     /// Its status code.
     pub status: u16,
-    /// Its body; `None` where any will do.
+    /// Its body; `None` if any will do.
     pub body: Option<Vec<u8>>,
-    /// What of it must be so.
+    /// Rule for the comparison.
     pub rule: Rule,
-    /// Other statuses that are right by design, with whatever body: that of a service that sheds load.
+    /// Other statuses that count as right with any body, such as those of a service that sheds load.
     pub allowed: Arc<[u16]>,
 }
 
-/// What of a body must be as expected.
+/// Rule for comparing a body with the expected one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rule {
-    /// Of any body.
+    /// Compared part of an answer, unless `json` applies.
     pub part: Part,
-    /// Of JSON instead: all values, whatever the order of keys, but those that these pointers (RFC 6901) name.
-    /// `*` in a pointer is every element of an array, or every key.
+    /// Comparison as JSON: all values in any order of keys, except those that these pointers (RFC 6901) name. `*` in a
+    /// pointer stands for every element of an array or every key.
     pub json: Option<Arc<[String]>>,
 }
 
-/// A part of an answer, which is all that is compared.
+/// Part of an answer that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Part {
     /// Status and body.
@@ -132,7 +133,7 @@ pub enum Part {
 }
 
 impl Expected {
-    /// This status, and no other.
+    /// Expects this status and no other, and this body if there is one.
     pub fn of(status: u16, body: Option<Vec<u8>>) -> Self {
         Self {
             status,
@@ -142,25 +143,25 @@ impl Expected {
         }
     }
 
-    /// Whether an answer with this status is right, as far as its status says.
+    /// Returns whether `status` is the right one or an allowed one.
     pub fn has(&self, status: u16) -> bool {
         status == self.status || self.allows(status)
     }
 
-    /// Whether it is JSON, and compared as such.
+    /// Returns whether the body is JSON and compared as such.
     pub fn is_json(&self) -> bool {
         let is_json = |body: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
         self.rule.json.is_some() && self.body.as_deref().is_some_and(is_json)
     }
 
-    /// Whether this is one of the other statuses that are right.
+    /// Returns whether `status` is one of the others that are allowed.
     pub fn allows(&self, status: u16) -> bool {
         self.allowed.contains(&status)
     }
 }
 
 impl Request {
-    /// `GET path`, of which any answer with status 200 is right.
+    /// Creates the request `GET path`. Any answer with status 200 is right.
     pub fn get(path: &str) -> Self {
         Self {
             method: "GET".to_owned(),
@@ -173,7 +174,7 @@ impl Request {
 }
 
 impl Route {
-    /// The same request each time.
+    /// Creates a route that sends the same request each time.
     pub fn of(request: Request, weight: f64) -> Self {
         Self {
             name: format!("{} {}", request.method, request.path),
@@ -184,8 +185,8 @@ impl Route {
 }
 
 impl Traffic {
-    /// A second of `users` who ask again at once, each on a connection of its own that it keeps.
-    /// The place to start from: `Traffic { duration, ..Traffic::closed([route], 20) }`.
+    /// Creates one second of load by `users` who ask again at once, each on a connection of its own that it keeps. It
+    /// is the place to start from: `Traffic { duration, ..Traffic::closed([route], 20) }`.
     pub fn closed(routes: impl IntoIterator<Item = Route>, users: u32) -> Self {
         Self {
             routes: routes.into_iter().collect(),
@@ -203,7 +204,7 @@ impl Traffic {
     }
 }
 
-/// What kind of text a body is, for its header.
+/// Returns the content type of a body for its header, by the first byte.
 pub fn content_type(body: &[u8]) -> &'static str {
     match body {
         [b'{' | b'[', ..] => "application/json",

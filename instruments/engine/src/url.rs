@@ -11,17 +11,17 @@ const TO_CONNECT: Duration = Duration::from_secs(1);
 /// A URL such as `https://localhost:8443/health`, looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// Where the service listens; the first of its addresses that accepts a connection, IPv4 before IPv6.
+    /// Address of the service: the first that accepts a connection, IPv4 before IPv6.
     pub address: SocketAddr,
     /// Host and port as they were written, for the `host` header.
     pub authority: String,
-    /// Whether it begins with `https`.
+    /// Set if it begins with `https`.
     pub is_encrypted: bool,
     /// Path and query; `None` where there is none, or `/`.
     pub path: Option<String>,
 }
 
-/// A text that is no URL of a service, or names a host that is not known.
+/// Error for a text that is no URL of a service, or that names an unknown host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("that is no address; write it as http://127.0.0.1:8080/path")]
 pub struct NoUrl;
@@ -31,7 +31,7 @@ impl Url {
     ///
     /// # Errors
     ///
-    /// When the text is no such URL, or its host has no address.
+    /// Returns an error if the text is no such URL, or its host has no address.
     pub fn find(text: &str) -> Result<Self, NoUrl> {
         let with_scheme = if text.contains("://") {
             text.to_owned()
@@ -50,7 +50,7 @@ impl Url {
         let name = authority.host().trim_matches(['[', ']']);
         let port = authority.port_u16().unwrap_or(usual_port);
         let found: Vec<SocketAddr> = if name.eq_ignore_ascii_case("localhost") {
-            // The system's list of hosts may have one of them alone.
+            // The system's list of hosts may have only one of them.
             let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
             loopback
                 .map(|address| SocketAddr::new(address, port))
@@ -69,15 +69,15 @@ impl Url {
         })
     }
 
-    /// `https://HOST[:PORT]`.
+    /// Returns `https://HOST[:PORT]`, or the same with `http`.
     pub fn origin(&self) -> String {
         let scheme = if self.is_encrypted { "https" } else { "http" };
         format!("{scheme}://{}", self.authority)
     }
 }
 
-/// The first address that accepts a connection, or else the first one. A service on this machine listens on the IPv4
-/// loopback more often than not, so those come first.
+/// Returns the first address that accepts a connection, or else the first one. IPv4 comes first, because services on
+/// this machine mostly listen on the IPv4 loopback.
 fn first_that_listens(mut addresses: Vec<SocketAddr>) -> Option<SocketAddr> {
     addresses.sort_by_key(SocketAddr::is_ipv6);
     if addresses.len() > 1 {

@@ -1,10 +1,10 @@
 //! Two builds of a service: how far apart they are, and when enough is known to say so.
 //!
-//! A round has three servers: the base, the change, and the base again. Servers are fresh in each round, so
-//! what differs from one start of the same program to the next is part of the noise.
+//! A round has three servers: the base, the change, and the base again. Servers are fresh in each round, so differences
+//! between two starts of the same program are part of the noise.
 //!
-//! Rounds are looked at several times, and the comparison ends at the first look that decides it:
-//! [`Looks::COMPARISON`]; the tests simulate how often that is wrong.
+//! Rounds are judged at several looks, and the comparison ends at the first look that decides it:
+//! [`Looks::COMPARISON`]. The tests simulate how often that is wrong.
 
 use crate::figures;
 use crate::metric::{Figures, Metric, Round, are_bounds};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::statistics::{FIRST_LOOK, Gains, Looks};
 
-/// An interval that reaches further than so many times its ratio says nothing, and is none.
+/// Largest ratio between an end of an interval and its middle. A wider interval says nothing, and is none.
 pub const WIDEST: f64 = 100.0;
 
 /// Goal of a change.
@@ -23,7 +23,7 @@ pub enum Goal {
         /// The share.
         margin: f64,
     },
-    /// The change must be so many times as good.
+    /// The change must be at least this many times as good.
     AtLeast(f64),
     /// The change may be worse by this share, and no more.
     AtMostSlower(f64),
@@ -66,14 +66,13 @@ pub struct Estimate {
     pub change: f64,
     /// Change against base.
     pub ratio: f64,
-    /// Interval that holds the true ratio in 98 of a hundred comparisons, whenever they end. It is open above (infinite)
-    /// where latencies of the base are only known to be longer than a slice, and reaches down to 0
-    /// where those of the change are; `None` where both are, with fewer than three rounds, or when it
-    /// would span more than [`WIDEST`] either way.
+    /// Interval that holds the true ratio in 98 of a hundred comparisons, whenever they end. Its upper end is infinite
+    /// if latencies of the base are only known to be longer than a slice, and its lower end is 0 if those of the change
+    /// are. `None` if both are, with fewer than three rounds, or if it would span more than [`WIDEST`] either way.
     pub interval: Option<(f64, f64)>,
     /// `true` if `base` is a lower bound.
     pub is_base_bound: bool,
-    /// `true` if `change` is.
+    /// `true` if `change` is a lower bound.
     pub is_change_bound: bool,
     /// Noise floor: 0.02 is 2 %.
     pub noise_floor: Option<f64>,
@@ -227,17 +226,17 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
     }
 }
 
-/// Formats what was seen of a difference that is not decided, and what to do.
+/// Formats the reason for an undecided difference, with advice.
 fn undecided(seen: &str) -> String {
     format!(
         "too little is known: {seen}; close other programs, or give it more time, with --at-most."
     )
 }
 
-/// Differences below this share are none, unless somebody says otherwise.
+/// Default margin: differences below this share are none, unless somebody says otherwise.
 pub const DEFAULT_MARGIN: f64 = 0.05;
 
-/// The ratio of a change that is worse by `share`: as far below 1 as `1 + share` is above.
+/// Returns the ratio of a change that is worse by `share`: as far below 1 as `1 + share` is above.
 fn worse_by(share: f64) -> f64 {
     (1.0 + share).recip()
 }
@@ -258,8 +257,8 @@ pub fn drawbacks(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Vec
 }
 
 impl Estimate {
-    /// The ratio and its interval for people: `1.30 (1.21 to 1.40)`, and where the latencies of a side are
-    /// only known to be longer than a slice `at most 0.36`.
+    /// Formats the ratio and its interval for people: `1.30 (1.21 to 1.40)`. If the latencies of a side are only known
+    /// to be longer than a slice, it is `at most 0.36` or `at least 2.8`.
     pub fn text(&self) -> String {
         let (ratio, interval) = self.parts();
         ratio + &interval

@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 use engine::child::{Starting, Tail, processes};
 use engine::load::interrupt::Interrupt;
 
-/// Long enough for a busy machine; what is asserted is what comes to pass, not when.
+/// Time limit that is long enough for a busy machine: the tests assert what happens, not when.
 const SOON: Duration = Duration::from_secs(20);
-/// Holds the folder and the kind for the process that is killed.
+/// Names of the variables that hold the folder and the kind for the process that is killed.
 const FOLDER: &str = "CHILDREN_FOLDER";
 const KIND: &str = "CHILDREN_KIND";
 
-/// An endless loop that hears nothing, neither of a closed standard input nor of SIGTERM, and another
-/// one in the background. Both tell their numbers. The other may be a daemon: it hears SIGTERM, but is
-/// in a session of its own.
+/// Returns an endless loop that ignores the end of its standard input and SIGTERM, and another one in the background.
+/// Both write their numbers. The other may be a daemon: it obeys SIGTERM, but has a session of its own.
 fn deaf(folder: &Path, is_daemon: bool) -> Command {
     let told =
         |name: &str| format!("echo $$ >$FOLDER/{name}.new; mv $FOLDER/{name}.new $FOLDER/{name}");
@@ -49,7 +48,7 @@ fn starting<'a>(kind: &str, command: &'a Command) -> Starting<'a> {
 #[test]
 #[ignore = "other tests start it as a process of its own, and kill it"]
 fn a_process_that_is_killed() {
-    // Run with all other tests, it is nobody's process.
+    // Run with all other tests, it has nothing to do.
     let Some(folder) = std::env::var_os(FOLDER) else {
         return;
     };
@@ -102,8 +101,8 @@ fn a_dropped_child_is_gone() {
     }
 }
 
-/// As of a service that crashes.
-/// A process that was forked twice has no parent but the first process of all, and a session of its own.
+/// Tests a daemon of a service that crashes. A process that was forked twice has no parent but the first process of
+/// all, and a session of its own.
 #[test]
 fn a_daemon_without_a_parent_is_found_and_ended() {
     for is_ended_by_itself in [false, true] {
@@ -176,7 +175,7 @@ fn all_of_a_group_have_time_to_end() {
         drop(running);
         folder.path().join("tidy").exists()
     };
-    // The time has an end: a machine that stands still may let it pass once.
+    // The time is limited, and a machine that stands still may let it pass once.
     assert!((0..3).any(|_| is_tidy()));
 }
 
@@ -208,7 +207,7 @@ fn any_bytes_may_be_printed() {
     assert_eq!(tail.at_the_end(), "\u{fffd}\nafter");
 }
 
-/// The numbers of [`deaf`] and of the other one, which will be there soon.
+/// Returns the numbers of [`deaf`] and of the other one, which will be there soon.
 fn numbers_in(folder: &Path) -> [u32; 2] {
     ["own", "other"].map(|name| {
         let read = || {
@@ -239,7 +238,7 @@ fn is_alive(number: u32) -> bool {
     !state.is_empty() && !state.starts_with(['Z', 'X'])
 }
 
-/// Else ring's build script runs again whenever cargo is started by a program that cargo runs.
+/// Without this, ring's build script runs again whenever a program that cargo runs starts cargo.
 #[test]
 fn a_child_is_not_told_of_the_package_that_started_it() {
     assert!(

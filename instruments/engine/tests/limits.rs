@@ -1,4 +1,4 @@
-//! What the system grants. In a process of its own: a limit holds for all of a process.
+//! Resources that the system grants, tested in a process of its own: a limit holds for all of a process.
 #![cfg(unix)]
 
 use engine::load::cpus::allow_open_files;

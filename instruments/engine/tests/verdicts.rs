@@ -25,7 +25,7 @@ fn round(key: &str, base: f64, change: f64, again: f64) -> Round {
     }
 }
 
-/// Seven rounds whose change is `ratio` times the base, with a noise of about a hundredth.
+/// Returns seven rounds whose change is `ratio` times the base, with a noise of about a hundredth.
 fn rounds(key: &str, ratio: f64) -> Vec<Round> {
     [0.99, 1.01, 1.0, 1.005, 0.995, 1.002, 0.998]
         .iter()
@@ -84,7 +84,7 @@ fn what_was_not_measured_or_is_all_noise_is_invalid() {
     assert!(verdict.reason.contains("as good as itself"), "{verdict:?}");
 }
 
-/// Rounds whose latencies are `base` and `change` ms, a side only at least that if it is so marked.
+/// Returns rounds whose latencies are `base` and `change` ms. A side that is marked has only a lower bound.
 fn latencies(base: (f64, bool), change: (f64, bool)) -> Vec<Round> {
     let figures = |(ms, is_lower_bound), noise: f64| {
         let mut figures = Figures::default();
@@ -170,7 +170,7 @@ fn what_became_worse_meanwhile_is_said() {
 
 #[test]
 fn a_difference_no_larger_than_that_of_equal_servers_is_none() {
-    // Equal servers came out 10 % apart, by chance; the change, too.
+    // By chance, equal servers came out 10 % apart, and so did the change.
     let rounds: Vec<_> = [0.9, 1.3, 1.0, 1.2, 1.1]
         .iter()
         .map(|noise| round(P50, 100.0 * noise, 94.0 * noise, 112.0))
@@ -179,12 +179,12 @@ fn a_difference_no_larger_than_that_of_equal_servers_is_none() {
     assert_eq!(verdict.word, Word::Inconclusive, "{verdict:?}");
 }
 
-/// Rounds as a machine gives them: noise of `spread` for each server, one in ten of them four times
-/// as strong, which is what a neighbour does.
+/// Machine with noise: `spread` for each server, and in one of ten servers four times as strong, as from a noisy
+/// neighbor.
 struct Machine {
     random: Pcg64,
     spread: f64,
-    /// Whether a neighbour only ever slows a server down.
+    /// Set if a neighbor only ever slows a server down.
     is_lopsided: bool,
 }
 
@@ -207,7 +207,7 @@ impl Machine {
         noise.exp()
     }
 
-    /// A whole comparison, looked at as the command does.
+    /// Runs a whole comparison, with the same looks as the command.
     fn compare(&mut self, ratio: f64, goal: Goal) -> (Verdict, usize) {
         let metric = metric(REQUESTS_PER_SECOND);
         let mut rounds = Vec::new();
@@ -229,7 +229,7 @@ impl Machine {
     }
 }
 
-/// How many of a thousand comparisons end with each word, and after how many rounds on average.
+/// Counts the words that a thousand comparisons end with, and their average number of rounds.
 fn thousand(
     is_lopsided: bool,
     ratio: f64,
@@ -282,7 +282,7 @@ fn a_build_at_the_margin_passes_for_equal_at_most_twice_in_a_hundred() {
     }
 }
 
-/// What the book's page says of how small a difference is found.
+/// Checks the book's statement on the smallest difference that is found.
 #[test]
 fn differences_are_found_as_often_as_the_page_says() {
     for slower in [0.02, 0.05, 0.1, 0.3] {

@@ -1,4 +1,4 @@
-//! The client of `/debug/look`: what the instruments of a running service say together.
+//! Client of `/debug/look`, the report of all instruments of a running service.
 
 #[macro_use]
 extern crate terminal;
@@ -32,11 +32,11 @@ pub struct Look {
 /// Longest time that the endpoints take to look up names, on a slow machine.
 const TO_WRITE: Duration = Duration::from_secs(60);
 
-/// Asks, and prints the answer.
+/// Asks the debug endpoints, and prints their answer.
 ///
 /// # Errors
 ///
-/// When nobody answers there, or something else than debug endpoints.
+/// Fails if nothing answers at the URL, or something other than debug endpoints.
 pub fn run(options: &Look) -> Result<Exit, CliError> {
     let is_json = options.output.format == Format::Json;
     let said = ask(&options.url, options.seconds, is_json)?;
@@ -48,7 +48,7 @@ pub fn run(options: &Look) -> Result<Exit, CliError> {
 ///
 /// # Errors
 ///
-/// When nobody answers there, or something else than debug endpoints.
+/// Fails if nothing answers at the URL, or something other than debug endpoints.
 pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
     let url = Url::find(url).map_err(|error| CliError::usage(format!("look {url}: {error}")))?;
     if url.is_encrypted {
@@ -58,7 +58,7 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
         )));
     }
     let format = if is_json { "&format=json" } else { "" };
-    // Not an option, which others on this machine could read.
+    // The token is not an option, because others on this machine could read it.
     let token = std::env::var("DEBUG_TOKEN").ok();
     let bearer = |token: String| {
         let value = format!("Bearer {}", token.trim());
@@ -84,7 +84,7 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
     let (status, body) = answer.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
     match status {
-        // Whoever looks at a service trusts it less than their own terminal.
+        // A service must not control the reader's terminal.
         200 => Ok(printable(&text)),
         404 => Err(CliError::invalid(format!(
             "{origin} has no /debug/look: it is not the address of debug endpoints, or of those of an earlier version"
@@ -96,8 +96,8 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
     }
 }
 
-/// Says which part of the `client_ms` that an answer takes for the client is spent in the service, from the JSON that
-/// the endpoints gave; `None` where they measured no latency.
+/// Returns a sentence on how much of `client_ms`, the latency at the client, is spent in the service. `said` is the
+/// JSON of the endpoints; `None` if they measured no latency.
 pub fn inside(said: &str, client_ms: f64) -> Option<String> {
     let said: serde_json::Value = serde_json::from_str(said).ok()?;
     let text = printable(said["text"].as_str()?.trim_end());
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(inside(r#"{ "latency_ms": null }"#, 1.0), None);
     }
 
-    /// A server that answers one request with a body of its own choice.
+    /// Starts a server that answers one request with this status and body, and returns its URL.
     fn server(head: &'static str, body: &'static str) -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,21 +1,21 @@
-//! In which NUMA node the pages behind some bytes lie, and on which CPU a thread runs. The names say
+//! NUMA nodes of the pages behind some bytes, and the CPU of a thread. The names say
 //! *region* and *processor*, as the crates `region_cached` and `many_cpus` do.
 //!
 //! The kernel chooses a page's node when the page is first written: usually the node of the CPU that
-//! writes. A program that wants to know where its data is has to ask: [`regions`] calls
-//! `move_pages(2)` without a node to move to. [`processor`] says where the calling thread runs. Linux
-//! only; elsewhere both answers are `None`.
+//! writes. A program has to ask the kernel where its data is: [`regions`] calls
+//! `move_pages(2)` without a node to move to. [`processor`] returns the CPU of the calling thread. Both
+//! work on Linux only, and return `None` elsewhere.
 
 use std::collections::BTreeMap;
 
-/// The smallest page of all CPUs that Linux runs on. Where pages are larger, one is asked for
-/// several times, which changes no share.
+/// Smallest page size of all CPUs that Linux runs on, in bytes. Larger pages are counted several
+/// times each, which changes no share.
 const PAGE: usize = 4096;
 
-/// How many pages behind `bytes` lie in which node, from a sample of at most `sample` pages,
-/// evenly spread. Pages that were never written lie nowhere and are left out.
+/// Returns the number of pages behind `bytes` in each node, from a sample of at most `sample` pages,
+/// evenly spread. Pages that were never written have no node and are left out.
 ///
-/// `None` where the system does not tell.
+/// Returns `None` if the system does not tell.
 ///
 /// ```
 /// let bytes = vec![1_u8; 1 << 20];
@@ -28,8 +28,8 @@ pub fn regions(bytes: &[u8], sample: usize) -> Option<BTreeMap<u32, usize>> {
     regions_at(range.start as usize, bytes.len(), sample)
 }
 
-/// As [`regions`], of an address that was noted before. The memory behind it may be freed by now: it is
-/// not read, and pages that no longer exist are left out.
+/// Returns the same as [`regions`], for an address that was noted before. The memory behind it may be freed by now:
+/// it is not read, and pages that no longer exist are left out.
 pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeMap<u32, usize>> {
     let pages = length / PAGE;
     let step = pages.div_ceil(sample.max(1)).max(1);
@@ -44,9 +44,9 @@ pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeM
     Some(counted)
 }
 
-/// The CPU on which the calling thread runs at this moment.
+/// Returns the CPU on which the calling thread runs at this moment.
 ///
-/// By the C library, which works under valgrind too, where there is no vDSO to ask.
+/// It asks the C library, which works under valgrind too, where there is no vDSO.
 pub fn processor() -> Option<usize> {
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
@@ -76,7 +76,7 @@ fn ask(pages: &[usize]) -> Option<Vec<Option<u32>>> {
             0,
         )
     };
-    // A negative status is an error of that page, most often that it was never written.
+    // A negative status is an error of that page; most often, the page was never written.
     (refused == 0).then(|| {
         status
             .into_iter()

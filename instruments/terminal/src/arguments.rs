@@ -1,4 +1,4 @@
-//! What the command line takes as a number; what it does not take is refused with what it would.
+//! Values that the command line takes. The message that refuses a wrong value names a right one.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use engine::traffic::Spacing;
 
-/// A share such as `5%`, or `0.05`; below the whole.
+/// Parses a share from 0 to below 1, such as `5%` or `0.05`.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
@@ -17,14 +17,14 @@ pub fn share(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "not a share from 0 to below 1, such as 5% or 0.05".to_owned())
 }
 
-/// How many times, such as `2x` or `2`; more than 1.
+/// Parses a factor above 1, such as `2x` or `2`.
 pub fn times(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('x').parse().ok();
     let number = number.filter(|times| *times > 1.0 && times.is_finite());
     number.ok_or_else(|| "not a number above 1, such as 2x".to_owned())
 }
 
-/// A pointer into JSON, such as `/items/0/id`.
+/// Parses a pointer into JSON, such as `/items/0/id`.
 pub fn pointer(text: &str) -> Result<String, String> {
     let is_one = text.len() > 1 && text.starts_with('/');
     let pointer = is_one.then(|| text.to_owned());
@@ -32,7 +32,7 @@ pub fn pointer(text: &str) -> Result<String, String> {
         .ok_or_else(|| "not a pointer into JSON, such as /generated_at or /items/0/id".to_owned())
 }
 
-/// A number within bounds; `such_as` is one that makes sense.
+/// Returns a parser of numbers in `range`. The message for a wrong number names `such_as` as an example.
 pub fn number<T: FromStr + PartialOrd + Display + Clone>(
     range: RangeInclusive<T>,
     such_as: &'static str,
@@ -46,7 +46,7 @@ pub fn number<T: FromStr + PartialOrd + Display + Clone>(
     }
 }
 
-/// How the requests of a schedule are spaced: `poisson` or `even`.
+/// Returns a parser of the spacing of scheduled requests: `poisson` or `even`.
 pub fn spacing() -> impl TypedValueParser<Value = Spacing> {
     let poisson = PossibleValue::new("poisson")
         .help("At random, as users come who know nothing of each other; drawn by the load's seed");
@@ -58,7 +58,7 @@ pub fn spacing() -> impl TypedValueParser<Value = Spacing> {
     })
 }
 
-/// `-1` is a wrong number and no option, wherever it stands.
+/// Makes `command` read `-1` as a number, which is wrong, and not as an option that does not exist.
 pub fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command.mut_subcommands(|command| {
         command.mut_args(|argument| {

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks what runs to stop, the second does not ask.
+//! Ctrl-C: the first asks the command to stop, the second ends the process.
 
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
@@ -7,14 +7,14 @@ use engine::load::interrupt::Interrupt;
 
 use crate::files;
 
-/// A flag that Ctrl-C sets. Children of this process, and its temporary files, go with it in any
+/// Returns a flag that Ctrl-C sets. The children of this process and its temporary files end with it in any
 /// case.
 pub fn watch() -> Interrupt {
     files::tidied_up_after_a_kill();
     let interrupt = Interrupt::new();
     let flag = interrupt.clone();
     std::thread::spawn(move || {
-        // Where so few files may be open tokio panics; the system's own Ctrl-C does then.
+        // If so few files may be open, tokio panics. The system's own Ctrl-C has to do then.
         #[cfg(unix)]
         if [(); 4]
             .map(|()| UnixStream::pair())
@@ -41,7 +41,7 @@ pub fn watch() -> Interrupt {
     interrupt
 }
 
-/// Ctrl-C, or what a closed terminal and `kill` send.
+/// Waits for Ctrl-C, or for the signal of a closed terminal or of `kill`.
 #[cfg(unix)]
 async fn asked_to_stop() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,4 +1,4 @@
-//! Exit codes, and the one sentence that goes with a bad one.
+//! Exit codes, and the sentence that goes with a bad one.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use engine::printable;
 use engine::tool::DriverError;
 
-/// The meaning of an exit code.
+/// Meaning of an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Proved, passed, done.
@@ -17,14 +17,14 @@ pub enum Exit {
     Usage,
     /// The run says nothing about the code: generator-bound, too noisy, unoptimised, ….
     Invalid,
-    /// Too noisy, or too short, to say, where `--inconclusive fail` asks for a code of its own.
+    /// The run was too noisy or too short for a verdict, and `--inconclusive fail` asks for a code of its own.
     Inconclusive,
     /// Ctrl-C.
     Interrupted,
 }
 
 impl Exit {
-    /// The number that the process ends with.
+    /// Returns the number that the process ends with.
     pub fn code(self) -> u8 {
         match self {
             Self::Good => 0,
@@ -37,7 +37,7 @@ impl Exit {
     }
 }
 
-/// The reason why a command stopped: one sentence with what, where and what to do.
+/// Reason why a command stopped: one sentence that says what is wrong, where, and what to do.
 #[derive(Debug)]
 pub struct CliError {
     /// The exit code that goes with it.
@@ -46,27 +46,28 @@ pub struct CliError {
 }
 
 impl CliError {
-    /// Something could not be done.
+    /// Reports that something could not be done.
     pub fn bad(sentence: impl fmt::Display) -> Self {
         Self::new(Exit::Bad, sentence)
     }
 
-    /// The command line, or a file that it names, makes no sense.
+    /// Reports that the command line, or a file that it names, makes no sense.
     pub fn usage(sentence: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, sentence)
     }
 
-    /// A run says nothing about the code.
+    /// Reports that a run says nothing about the code.
     pub fn invalid(sentence: impl fmt::Display) -> Self {
         Self::new(Exit::Invalid, sentence)
     }
 
-    /// For `map_err`: what could not be done, and why.
+    /// Converts an error in `map_err`: `what` could not be done, and the error says why.
     pub fn because<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Self {
         move |why| Self::bad(format!("{what}: {why}"))
     }
 
-    /// As [`CliError::because`], of a child that was waited for: Ctrl-C is no fault of its.
+    /// Converts an error of waiting for a child, as [`CliError::because`] does. An interrupted wait counts as Ctrl-C,
+    /// not as the child's fault.
     pub fn of_child(what: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
         move |why| match why.kind() {
             std::io::ErrorKind::Interrupted => Self::interrupted(),
@@ -74,12 +75,12 @@ impl CliError {
         }
     }
 
-    /// Ctrl-C.
+    /// Reports that Ctrl-C ended the command.
     pub fn interrupted() -> Self {
         Self::new(Exit::Interrupted, "interrupted; nothing was kept")
     }
 
-    /// Any exit code with a sentence, which may have in it what a server sent.
+    /// Reports a sentence with any exit code. Control characters in it are made visible, because it may quote a server.
     pub fn new(exit: Exit, sentence: impl fmt::Display) -> Self {
         Self {
             exit,
@@ -105,7 +106,7 @@ impl fmt::Display for CliError {
 
 impl std::error::Error for CliError {}
 
-/// Says what went wrong, if something did, and with what the process is to end.
+/// Prints the error, if there is one, and returns the exit code of the process.
 pub fn end(result: Result<Exit, CliError>) -> ExitCode {
     let mut exit = result.unwrap_or_else(|error| {
         eprintln!("error: {error}");

@@ -13,10 +13,10 @@ use engine::program;
 
 use crate::exit::CliError;
 
-/// Makes sure that files can be written into `folder`, before anything is measured for it: a full disk takes
-/// an empty one.
+/// Checks that files of the size of a report can be written into `folder`, before anything is measured for it. An
+/// empty file would not show that the disk is full.
 pub fn writable(folder: &Path) -> Result<(), CliError> {
-    /// Bytes of a report, and more than most of them have.
+    /// Size in bytes that most reports stay below.
     const REPORT: usize = 4 << 20;
 
     let refused = |error: std::io::Error| {
@@ -32,10 +32,10 @@ pub fn writable(folder: &Path) -> Result<(), CliError> {
         .map_err(refused)
 }
 
-/// How the name of a folder begins that holds all temporary files of a process.
+/// Prefix of the folder that holds all temporary files of a process.
 const TEMPORARY: &str = "workshop-";
 
-/// Whether a path is called as such a folder is, of this process or another.
+/// Returns whether a path has the name of such a folder, of this process or another.
 pub fn is_temporary(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().starts_with(TEMPORARY)
@@ -51,8 +51,8 @@ pub fn ignored(folder: &Path) -> std::io::Result<()> {
     std::fs::write(list, "*\n")
 }
 
-/// Puts all temporary files of this process, and of servers that it starts, into one folder, which
-/// goes when the process ends, however it ends.
+/// Puts all temporary files of this process, and of servers that it starts, into one folder. The
+/// folder is removed when the process ends, even if it is killed.
 pub fn tidied_up_after_a_kill() {
     static ONCE: Once = Once::new();
 
@@ -62,16 +62,16 @@ pub fn tidied_up_after_a_kill() {
             RandomState::new().build_hasher().finish()
         );
         let folder = tempfile::env::temp_dir().join(name);
-        // Before there is anything to remove. Without a shell all is removed as well, but for a kill.
+        // The remover must run before there is anything to remove. Without a shell, files stay only after a kill.
         let Ok(remover) = engine::child::remove_at_the_end(&folder) else {
             return;
         };
-        // It waits for the end of this process.
+        // The remover waits for the end of this process.
         std::mem::forget(remover);
         #[cfg_attr(not(unix), allow(unused_mut))] // Its mode is set on Unix alone.
         let mut builder = DirBuilder::new();
-        // What is in it is its owner's alone; another account, which a database server runs as,
-        // has to pass through to a folder that it is given.
+        // Only the owner may list the folder. Another account, such as that of a database server, must be able
+        // to pass through it to a folder of its own.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o711);
         if builder.create(&folder).is_ok() {
@@ -80,13 +80,13 @@ pub fn tidied_up_after_a_kill() {
     });
 }
 
-/// A folder that goes with the value.
+/// Makes a temporary folder that is removed when the value is dropped.
 pub fn temporary() -> Result<tempfile::TempDir, CliError> {
     tidied_up_after_a_kill();
     tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
 }
 
-/// A path in `folder` that nothing has: `STEM.EXTENSION`, or `STEM-2.EXTENSION`, and so on.
+/// Returns a path in `folder` that does not exist: `STEM.EXTENSION`, or `STEM-2.EXTENSION`, and so on.
 pub fn free(folder: &Path, stem: &str, extension: &str) -> PathBuf {
     let mut number = 1_u32;
     let mut path = folder.join(format!("{stem}.{extension}"));
@@ -97,11 +97,11 @@ pub fn free(folder: &Path, stem: &str, extension: &str) -> PathBuf {
     path
 }
 
-/// How the name of a file begins that is being written; also of one whose writer was killed. Its writer
-/// holds a lock on it, which ends with the writer.
+/// Prefix of files that are being written, or whose writer was killed. The writer holds a lock on its file, which
+/// ends with the writer.
 pub const PARTIAL: &str = ".workshop-partial-";
 
-/// Puts `bytes` in place of what `file` held; a failure leaves that as it was.
+/// Replaces the content of `file` with `bytes`. If that fails, the file stays as it was.
 pub fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
     let refused = |error: std::io::Error| {
         CliError::bad(format!(
@@ -115,14 +115,14 @@ pub fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A file with these bytes, on the disk, that is ready to be put in the place of `file`.
+/// Writes a file with these bytes to the disk, ready to be put in the place of `file`.
 pub fn beside(file: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile> {
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     remove_stale(folder);
     let mut beside = partial(folder)?;
     beside.write_all(bytes)?;
-    // Temporary files are private; these are for everybody who may read the folder.
+    // Temporary files are private, but this one is for everybody who may read the folder.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -133,8 +133,8 @@ pub fn beside(file: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile> {
     Ok(beside)
 }
 
-/// A new file with this process's lock on it. Where the file system knows no locks it has none, and what a
-/// killed writer leaves there stays.
+/// Makes a new file that this process has locked. On a file system without locks it has none, and the file of a
+/// killed writer stays there.
 fn partial(folder: &Path) -> std::io::Result<NamedTempFile> {
     loop {
         let new = tempfile::Builder::new()
@@ -148,7 +148,7 @@ fn partial(folder: &Path) -> std::io::Result<NamedTempFile> {
     }
 }
 
-/// Removes what a killed writer left; what cannot be removed is in nobody's way.
+/// Removes files that killed writers left. Files that cannot be removed do no harm.
 fn remove_stale(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
@@ -164,11 +164,11 @@ fn remove_stale(folder: &Path) {
     }
 }
 
-/// Waits for its turn to change what is kept in `folder`, for as long as the value lives.
+/// Locks `folder` against changes by other commands, until the value is dropped. Waits up to 10 s for the lock.
 ///
 /// # Errors
 ///
-/// When the folder cannot be written to, or another command takes too long.
+/// Fails if the folder cannot be written to, or another command keeps the lock for too long.
 pub fn lock(folder: &Path) -> std::io::Result<File> {
     const TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -1,4 +1,4 @@
-//! The `git` program, as much of it as the workshop needs.
+//! The parts of the `git` program that the workshop needs.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::exit::CliError;
 
-/// Variables by which a caller (a hook, `git rebase --exec`) points git at a
-/// repository or an index of its own: ours are found from the folder.
+/// Variables with which a caller (a hook, `git rebase --exec`) points git at a
+/// repository or an index of its own. They are removed, because git must find ours from the folder.
 const INHERITED: [&str; 6] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -21,7 +21,7 @@ const INHERITED: [&str; 6] = [
     "GIT_PREFIX",
 ];
 
-/// A folder in which git runs.
+/// Folder in which git runs.
 #[derive(Debug)]
 pub struct Git {
     folder: PathBuf,
@@ -29,7 +29,11 @@ pub struct Git {
 }
 
 impl Git {
-    /// The repository whose root `folder` is.
+    /// Opens the repository whose root `folder` is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `folder` is not the root of a repository.
     pub fn at(folder: &Path) -> Result<Self, CliError> {
         let git = Self::within(folder);
         match git.run(["rev-parse", "--show-prefix"], "") {
@@ -42,7 +46,7 @@ impl Git {
         }
     }
 
-    /// The repository that `folder` lies in, if it does.
+    /// Opens the repository that `folder` lies in. Each command fails if there is none.
     pub fn within(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -50,7 +54,7 @@ impl Git {
         }
     }
 
-    /// The same repository with variables of git's own set.
+    /// Returns the same repository with these environment variables for git.
     #[must_use]
     pub fn with<V: AsRef<OsStr>>(&self, variables: &[(&'static str, V)]) -> Self {
         let added = variables
@@ -62,7 +66,7 @@ impl Git {
         }
     }
 
-    /// What `git ARGUMENTS` prints, without the last newline.
+    /// Returns the output of `git ARGUMENTS`, without newlines at its end.
     pub fn say<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -71,13 +75,13 @@ impl Git {
             .map(|said| said.trim_end_matches('\n').to_owned())
     }
 
-    /// As [`Git::say`], or `None` when git ends with an error: for questions
+    /// Returns the output as [`Git::say`] does, or `None` if git ends with an error: for questions
     /// that an error answers.
     pub fn ask<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Option<String> {
         self.say(arguments).ok()
     }
 
-    /// What `git ARGUMENTS` prints when it is given `input` to read.
+    /// Returns the output of `git ARGUMENTS`, which reads `input`.
     pub fn run<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -87,7 +91,7 @@ impl Git {
         for name in INHERITED {
             command.env_remove(name);
         }
-        // Messages are compared and shown: one language, and no question on the terminal.
+        // Messages are compared and shown, so git must use one language and ask nothing on the terminal.
         command
             .envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0")])
             .envs(self.variables.iter().cloned())
@@ -137,7 +141,7 @@ pub struct Commit {
     /// Its full name.
     #[serde(rename = "commit")]
     pub hash: String,
-    /// As much of it as names no other.
+    /// Shortest prefix of the hash that is unique.
     #[serde(skip)]
     pub short: String,
     /// The first line of its message.
@@ -149,7 +153,7 @@ impl Commit {
     ///
     /// # Errors
     ///
-    /// When the repository does not have it.
+    /// Fails if the repository does not have the commit.
     pub fn of(git: &Git, hash: &str) -> Result<Self, CliError> {
         let said = git.say(["show", "--no-patch", "--format=%h%x09%s", hash])?;
         let (short, subject) = said.split_once('\t').unwrap_or((&said, ""));
@@ -173,8 +177,8 @@ fn output(command: &mut Command, input: &str) -> std::io::Result<Output> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    // Inputs are a commit's message at most, far below what a pipe holds. A git
-    // that ends without reading says why on standard error.
+    // The longest input is a commit's message, far below what a pipe holds. If git
+    // ends without reading, it prints why on standard error.
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(input.as_bytes());
     }

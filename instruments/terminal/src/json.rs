@@ -8,7 +8,7 @@ use crate::exit::CliError;
 ///
 /// # Errors
 ///
-/// When it cannot be written as JSON.
+/// Fails if `value` cannot be written as JSON.
 pub fn print(value: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value)
         .map_err(CliError::because("the result cannot be written as JSON"))?;

@@ -1,5 +1,5 @@
-//! What terminal programs around the engine share: exit codes and their sentences, whole files, git, Ctrl-C, numbers on
-//! the command line, and a line that shows what happens.
+//! Shared parts of terminal programs around the engine: exit codes and their sentences, whole files, git, Ctrl-C,
+//! values on the command line, and the display of progress.
 
 #[macro_use]
 mod out;

@@ -1,8 +1,8 @@
-//! Standard output and error. They may be a full disk, or a pipe that nobody reads any more: the standard
-//! library's macros panic then, in the middle of a command.
+//! Standard output and standard error. They may be a full disk, or a pipe that nobody reads any more. The standard
+//! library's macros would then panic in the middle of a command.
 //!
-//! Some of what is printed comes from servers, and a terminal obeys control characters: they can set its title, hide
-//! text, or write the clipboard. Only line ends, tabs and colours pass.
+//! Some of the printed text comes from servers, and terminals obey control characters: they can set a title, hide
+//! text, or write to the clipboard. Only line ends, tabs and colours pass.
 
 use std::borrow::Cow;
 use std::fmt::Arguments;
@@ -20,12 +20,12 @@ pub fn put(text: Arguments<'_>) {
 /// Prints on standard error.
 pub fn tell(text: Arguments<'_>) {
     let text = text.to_string();
-    // Nobody is left to be told that they cannot be told.
+    // If standard error fails, there is no other place to report it.
     let _ = anstream::stderr().write_all(harmless(&text).as_bytes());
 }
 
-/// `text` with a visible sign in place of each control character that could do more than end a line, indent, or
-/// choose a colour.
+/// Returns `text` with a visible sign in place of each control character that could do more than end a line, indent,
+/// or choose a colour.
 fn harmless(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_harmful) {
@@ -48,7 +48,7 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(harmless)
 }
 
-/// The length of the colour or style that `text` begins with: `ESC [ 1 ; 31 m`.
+/// Returns the length of the colour or style that `text` begins with: `ESC [ 1 ; 31 m`.
 fn colour(text: &str) -> Option<usize> {
     let (numbers, _) = text.strip_prefix("\x1b[")?.split_once('m')?;
     let is_one = numbers.bytes().all(|b| b.is_ascii_digit() || b == b';');
@@ -64,7 +64,7 @@ fn note(written: io::Result<()>) {
     }
 }
 
-/// Why some of standard output was lost, if it was.
+/// Returns the error that lost some of standard output, if there was one.
 pub fn lost() -> Option<&'static io::Error> {
     note(io::stdout().flush());
     LOST.get()

@@ -1,4 +1,4 @@
-//! What came of one load, for people, and as an exit code.
+//! Outcome of one load, for people and as an exit code.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use engine::traffic::Spacing;
 
 use crate::exit::Exit;
 
-/// Returns the exit code for a load: good only if everybody was answered rightly, and nobody left waiting. A wrong answer is
-/// the service's, however busy the generator was; a missing one may not be.
+/// Returns the exit code of a load. It is good only if all requests got right answers, and none was left waiting. A
+/// wrong answer is the service's fault, however busy the generator was; a missing one may be the generator's.
 pub fn exit_of(outcome: &Outcome) -> Exit {
     let is_of_service = |cause: &String| {
         ["status ", "grpc-status ", "invalid: "]
@@ -27,7 +27,7 @@ pub fn exit_of(outcome: &Outcome) -> Exit {
     }
 }
 
-/// The figures for people.
+/// Formats the figures for people.
 pub fn figures_of(outcome: &Outcome) -> String {
     let at = |latency: &Latency, quantile| {
         let found = latency.point(quantile);

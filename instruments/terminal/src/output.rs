@@ -1,4 +1,4 @@
-//! For whom a command writes its result.
+//! Option for the format of a command's result.
 
 use clap::{Args, ValueEnum};
 

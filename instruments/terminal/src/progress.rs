@@ -1,4 +1,4 @@
-//! What a person sees meanwhile: a live line in a terminal, plain lines elsewhere.
+//! Display of a run in progress: a live line in a terminal, plain lines elsewhere.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -15,9 +15,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub struct Terminal {
     line: Option<ProgressBar>,
     label: RefCell<String>,
-    /// `[16/18]`, with which the label begins.
+    /// Beginning of the label, such as `[16/18]`.
     place: RefCell<String>,
-    /// When, how many requests had been answered then, and how many a second before.
+    /// Time of the last rate, number of requests that had completed by then, and requests per second before it.
     rate: Cell<(Instant, u64, f64)>,
 }
 
@@ -28,11 +28,11 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// A live line if standard error is a terminal.
+    /// Opens a live line if standard error is a terminal.
     pub fn new() -> Self {
         let line = std::io::stderr().is_terminal().then(|| {
             let line = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
-            // A template that does not parse would be found by the test below.
+            // The test below checks that the template parses.
             if let Ok(style) = ProgressStyle::with_template("{wide_msg} {bar:24} {elapsed:>4}") {
                 line.set_style(style);
             }
@@ -77,7 +77,7 @@ impl Terminal {
     fn tick(&self, progress: Progress) {
         if let Some(line) = &self.line {
             let share = progress.elapsed.as_secs_f64() / progress.total.as_secs_f64().max(1e-9);
-            // Between 0 and 1,000, so neither sign nor fraction is lost to the bar.
+            // The value is between 0 and 1,000: it has no sign, and the bar shows no fractions.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             line.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
             let label = self.label.borrow();
@@ -86,7 +86,7 @@ impl Terminal {
             let now = Instant::now();
             let (then, before, rate) = self.rate.get();
             let passed = now.saturating_duration_since(then).as_secs_f64();
-            // A second is long enough for a rate that does not jump about.
+            // Over a second, the rate does not jump about.
             if progress.completed < before {
                 self.rate.set((now, progress.completed, 0.0));
             } else if passed >= 1.0 {

@@ -24,14 +24,14 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// A name for a figure of its own: the first word, in lower case.
+    /// Returns a name for a figure of its own: the first word, in lower case.
     pub fn key(&self) -> String {
         let end = self.service.find(|c: char| !c.is_ascii_alphanumeric());
         self.service[..end.unwrap_or(self.service.len())].to_lowercase()
     }
 }
 
-/// Every program that was measured, the solution first; empty where none was.
+/// Returns every program that was measured, the solution first; empty if none was.
 pub fn baselines(record: &Record) -> Vec<Baseline> {
     let rounds: Vec<&Round> = record.rounds_for(Purpose::Baseline).collect();
     let mut services: Vec<&str> = Vec::new();

@@ -1,5 +1,5 @@
-//! Findings: the figures of each claim, and whether it holds. A proof and a check of the exercise judge the same claims
-//! by the same function; they differ in how many rounds they have.
+//! Findings: the figures of each claim, and whether it holds. A proof and a check of the exercise judge
+//! claims by the same function; they differ in the number of rounds.
 
 use crate::measurement::{
     claim::{Bound, Claim, Direction, Metric, Of, PROBLEM, Quantity, Role},
@@ -10,7 +10,8 @@ use crate::analysis::measured::{Measured, gains};
 use crate::analysis::prediction::{self, Inputs, Prediction, in_scenario};
 use engine::statistics::{FIRST_LOOK, Gains, Mean};
 
-/// Share of a count of users below which no machine is to blame: it does not make a thousand calls one.
+/// Smallest share of a required count of users for which a busy machine may be to blame. Below it, no machine
+/// is: it does not turn a thousand calls into one.
 const SOME: f64 = 0.2;
 
 /// One claim with its figures.
@@ -18,32 +19,32 @@ const SOME: f64 = 0.2;
 pub struct Finding {
     /// The claim.
     pub claim: Claim,
-    /// Simultaneous users while it was measured, by which some bounds count.
+    /// Simultaneous users in the measured scenario; some bounds are shares of them.
     pub users: u32,
-    /// The problem's figure: the reading nearest to breaking its bound, or the median of its rounds.
-    /// Of a prediction, what is predicted. `None` where a round lacks it.
+    /// The problem's figure: the reading nearest to breaking its bound, or the median of its rounds. For a
+    /// prediction, the predicted figure. `None` if a round lacks it.
     pub problem: Option<f64>,
-    /// The fix's figure, as the problem's.
+    /// The fix's figure, formed like the problem's.
     pub fix: Option<f64>,
-    /// Fix to problem, larger being better: the mean of all rounds. Of a prediction, what is
-    /// predicted.
+    /// Ratio of fix to problem, larger being better: the mean over all rounds. For a prediction, the
+    /// predicted ratio.
     pub ratio: Option<f64>,
-    /// The 95 % interval of what was measured, which decides whether it keeps to its bound; the span of
-    /// the pairs where they are fewer than three, and of a prediction none. Where a prediction was measured, too, what
-    /// that may be off by is in it.
+    /// 95 % interval of the measured ratio, which decides whether the claim keeps to its bound. With fewer
+    /// than three pairs it is their span, or `None` for a prediction. The interval of a measured prediction
+    /// includes the scatter of the law's own rounds.
     pub interval: Option<(f64, f64)>,
-    /// Pairs or triplets that the ratio is of.
+    /// Number of pairs or triplets behind the ratio.
     pub rounds: usize,
-    /// Noise floor: 0.05 is 5 %. `None` where no equal servers were measured.
+    /// Noise floor: 0.05 is 5 %. `None` if no equal servers were measured.
     pub noise_floor: Option<f64>,
     /// Measured ratio in the scenario of a prediction.
     pub measured: Option<f64>,
-    /// `true` if what was measured keeps to the bound; `None` for a prediction that is only told.
+    /// `true` if the measured figures keep to the bound; `None` for a prediction that is only reported.
     pub holds: Option<bool>,
 }
 
 impl Finding {
-    /// Every claim that a proof judges, in the chapter's order.
+    /// Judges every claim of a proof, in the chapter's order.
     pub fn all(record: &Record) -> Vec<Self> {
         let inputs = Inputs::of(record);
         let finding = |claim: &Claim| {
@@ -72,7 +73,7 @@ impl Finding {
             .collect()
     }
 
-    /// A claim about what was measured.
+    /// Judges a claim about measured figures.
     pub fn of(claim: &Claim, measured: &Measured<'_>) -> Self {
         let mut finding = if claim.ratio.is_some() {
             Self::of_ratio(claim, measured)
@@ -117,10 +118,10 @@ impl Finding {
         let worst = |variant: &str, bound: Option<Bound>| {
             let rounds = measured.rounds.iter();
             let of_variant = rounds.filter(|round| round.variant == variant);
-            // A missing reading is as telling as one that is not a number: none.
+            // A missing reading says as little as NaN.
             bound?.worst(of_variant.map(|round| round.value(&claim.quantity).unwrap_or(f64::NAN)))
         };
-        // Of a side without a bound the reading is shown that would break the other's.
+        // For a side without a bound, show the reading that comes nearest to breaking the other side's bound.
         Self {
             problem: worst(PROBLEM, claim.problem.or(claim.solution)),
             fix: worst(measured.variant, claim.solution.or(claim.problem)),
@@ -145,7 +146,8 @@ impl Finding {
             finding.interval =
                 interval.map(|(low, high)| (low * predicted.ratio, high * predicted.ratio));
         }
-        // All of the interval has to lie there: noise makes it wider, and never a prediction come true.
+        // All of the interval must lie in the band. Noise widens the interval, so it never makes a prediction
+        // hold.
         finding.holds = finding.band().map(|(from, to)| match finding.interval {
             Some((low, high)) => from <= low && high <= to,
             None => false,
@@ -153,15 +155,15 @@ impl Finding {
         finding
     }
 
-    /// Returns the ratios between which the effect must lie, if this is a prediction that is judged. They hold no number
-    /// where nothing is predicted.
+    /// Returns the ratios between which the effect must lie; `None` unless this is a prediction that is
+    /// judged. They are NaN if nothing is predicted.
     pub(crate) fn band(&self) -> Option<(f64, f64)> {
         let within = self.claim.within?;
         let ratio = self.ratio.unwrap_or(f64::NAN);
         Some((ratio * (1.0 - within), ratio * (1.0 + within)))
     }
 
-    /// Distance of the measured ratio from the predicted one, as a share of that.
+    /// Returns the distance of the measured ratio from the predicted one, as a share of the predicted one.
     pub fn off(&self) -> Option<f64> {
         Some(self.measured? / self.ratio? - 1.0)
     }
@@ -171,7 +173,7 @@ impl Finding {
         self.interval.or(self.ratio.map(|ratio| (ratio, ratio)))
     }
 
-    /// Name of the interval, for the words before it.
+    /// Returns the name of the interval, to print before it.
     pub fn spread(&self) -> &'static str {
         if self.rounds < FIRST_LOOK as usize {
             "single rounds from"
@@ -188,12 +190,12 @@ impl Finding {
             || lacks(self.claim.ratio, self.ratio)
     }
 
-    /// Returns whether it does not hold because a figure is missing.
+    /// Returns whether the claim does not hold because a figure is missing.
     pub(crate) fn is_unmeasured(&self) -> bool {
         self.is_incomplete() && self.holds == Some(false)
     }
 
-    /// The first side that breaks its bound: the variant's word, its figure, and the bound.
+    /// Returns the first side that breaks its bound: the side's name, its figure, and the bound.
     pub fn broken(&self) -> Option<(&'static str, f64, Bound)> {
         let side = |word, bound: Option<Bound>, figure: Option<f64>| {
             let (bound, figure) = (bound?, figure?);
@@ -203,8 +205,8 @@ impl Finding {
             .or_else(|| side("fix", self.claim.solution, self.fix))
     }
 
-    /// Returns whether the fix's count falls short of a share of the users by so little that a busy machine may be why:
-    /// a server without CPU time has not let all of them in yet.
+    /// Returns whether the fix's count falls short of a share of the users by so little that a busy machine
+    /// may be the cause. A server without CPU time has not let all of them in yet.
     pub(crate) fn lacks_some_users(&self) -> bool {
         let Some((side, figure, bound)) = self.broken() else {
             return false;
@@ -213,7 +215,8 @@ impl Finding {
         side == "fix" && is_of_users && figure >= SOME * bound.limit(self.users)
     }
 
-    /// The bound of the claim as it is written, for JSON; `None` for a prediction that is only told.
+    /// Formats the bounds of the claim as they are written, for JSON; `None` for a prediction that is only
+    /// reported.
     pub fn bound(&self) -> Option<String> {
         let side = |word: &str, bound: Option<Bound>| bound.map(|bound| format!("{word} {bound}"));
         let within = self.claim.within.map(|within| format!("within {within}"));
@@ -247,12 +250,12 @@ impl Finding {
     }
 }
 
-/// The median of a variant's rounds; `None` without one, or if one of them has no figure.
+/// Returns the median of a variant's rounds; `None` if there is no round, or one without a figure.
 pub fn median_of(quantity: &Quantity, rounds: &[&Round], variant: &str) -> Option<f64> {
     prediction::median_of(rounds, variant, |round| round.value(quantity))
 }
 
-/// Returns whether [`median_of`] may be a lower limit only, since one of the rounds has no more.
+/// Returns whether [`median_of`] may be only a lower bound, because one of the rounds has only a lower bound.
 pub fn is_at_least(quantity: &Quantity, rounds: &[&Round], variant: &str) -> bool {
     let mut own = rounds.iter().filter(|round| round.variant == variant);
     own.any(|round| round.is_at_least(quantity))

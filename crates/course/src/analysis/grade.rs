@@ -22,7 +22,7 @@ use crate::analysis::{
     verdict::claim_bound,
 };
 
-/// A smaller ratio is a loss. What is between it and 1 is the noise of one round.
+/// Smallest ratio that is not a loss. The distance to 1 allows for the noise of one round.
 const NO_WORSE: f64 = 0.8;
 
 /// The result of a check.
@@ -31,7 +31,7 @@ const NO_WORSE: f64 = 0.8;
 pub enum GradeKind {
     /// The fault is gone.
     Passed,
-    /// The fault is there, or a new one.
+    /// The fault is still there, or a new one.
     Failed,
     /// The run says nothing about the edit.
     Invalid,
@@ -42,15 +42,15 @@ pub enum GradeKind {
 pub struct Grade {
     /// The result.
     pub kind: GradeKind,
-    /// Why, in one sentence.
+    /// Reason in one sentence.
     pub reason: String,
-    /// Words of the compiler or the server that belong to it, several lines perhaps.
+    /// Output of the compiler or the server that belongs to the reason, perhaps in several lines.
     pub detail: Option<String>,
     /// Parts of the contract that the exercise kept and broke.
     pub contract: Contract,
-    /// The contract test, by its name in words, that is the reason; `None` if something else is.
+    /// Name in words of the contract test that is the reason; `None` if the reason is another.
     pub failed_test: Option<String>,
-    /// The claims that were judged, with their figures; none where it did not run.
+    /// The claims that were judged, with their figures; empty if it did not run.
     pub findings: Vec<Finding>,
     /// `true` if it failed by a comparison of speeds alone, which a busy machine can disturb.
     pub by_speed: bool,
@@ -58,9 +58,8 @@ pub struct Grade {
 
 /// Grades an attempt.
 ///
-/// What the edit did wrong beyond doubt comes first, then what makes the run
-/// say nothing, then the root cause, then what a fix may not cost, and last that it is no worse
-/// than the problem.
+/// A certain fault of the edit decides first, then a cause that makes the run invalid. Then come the root
+/// cause, the guardrails, and last the comparison of speed with the problem.
 pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
     let trial = match attempt {
         Attempt::DoesNotCompile { compiler } => {
@@ -114,8 +113,7 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
     grade
 }
 
-/// The claims that a check judges. Its effect is that of the chapter, with the bound that every
-/// honest fix keeps to.
+/// Judges the claims of a check. The effect is the chapter's, with a bound that every honest fix meets.
 fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
     let effect = chapter.claims.effect();
     let both = [&trial.problem.round, &trial.exercise.round];
@@ -143,7 +141,7 @@ fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
         };
         let claim = Claim {
             scenario: Some(scenario.to_owned()),
-            // The problem's bound is the chapter's own affair: it was proved, and is not graded.
+            // The problem's bound is not part of the grade: the chapter's own proof covers it.
             problem: None,
             ..claim.clone()
         };
@@ -184,7 +182,8 @@ impl Grade {
         self.kind == GradeKind::Passed
     }
 
-    /// The root causes in a line each: the reading, the problem's, and the limit. None of an exercise that did not run.
+    /// Formats the root causes in a line each: the reading, the problem's, and the limit. Empty for an
+    /// exercise that did not run.
     pub fn root_causes(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for finding in &self.findings {
@@ -195,14 +194,14 @@ impl Grade {
         lines
     }
 
-    /// The effect in a line; `None` of an exercise that did not run.
+    /// Formats the effect in a line; `None` for an exercise that did not run.
     pub fn effect(&self) -> Option<String> {
         let mut findings = self.findings.iter();
         let effect = findings.find(|finding| finding.claim.role == Role::Effect)?;
         effect.ratio.map(|_| gain(effect))
     }
 
-    /// Root causes, guardrails, effect: the first that does not hold is the reason.
+    /// Judges root causes, guardrails and effect. The first that does not hold is the reason.
     fn judge(&mut self, chapter: &ChapterFile, trial: &Trial) {
         let of = |role| {
             self.findings
@@ -234,7 +233,8 @@ impl Grade {
             Some((&test.name, failure))
         });
         let machine = machine(trial);
-        // Counts first: a busy machine can change times and their ratios only, and how many users come at once.
+        // Counts come first: a busy machine changes times and their ratios, but of the counts only that of
+        // users let in at once.
         let (kind, reason, by_speed) = if let Some(finding) = missed().find(is_count) {
             let reason = missed_bound(chapter, finding, effect);
             if machine.was_busy() && finding.lacks_some_users() {
@@ -268,7 +268,7 @@ impl Grade {
     }
 }
 
-/// Finds why the run says nothing about the edit.
+/// Finds the cause that makes the run say nothing about the edit.
 fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     if !trial.optimised {
         return Some(unoptimised());
@@ -288,7 +288,7 @@ fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
         .or_else(|| faultless(chapter, trial))
 }
 
-/// A machine on which the problem does as well as the solution should.
+/// Finds a machine on which the problem does as well as the solution should.
 fn faultless(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     let claim = chapter.claims.root_cause();
     let reading = trial.problem.round.value(&claim.quantity)?;
@@ -324,19 +324,19 @@ fn machine(trial: &Trial) -> Machine {
     )
 }
 
-/// The sentence about a machine that was too busy to tell, and what was seen.
+/// Formats the sentence about a machine that was too busy to tell, with the figures that were measured.
 fn blamed(machine: &Machine, seen: &str) -> String {
     let blame = machine.blame().unwrap_or_default();
     format!("not decided: {blame}. {}. Seen: {seen}", machine.remedy())
 }
 
-/// The fix's reading, and what it keeps to or does not.
+/// Formats the fix's reading with its label.
 fn reading(finding: &Finding) -> String {
     let reading = finding.claim.unit.text(finding.fix.unwrap_or(f64::NAN));
     format!("{}: {reading}", finding.claim.label())
 }
 
-/// Formats the limit of the fix's reading: `at most 50 are allowed`; `note` stands behind the number.
+/// Formats the limit of the fix's reading, such as `at most 50 are allowed`; `note` follows the number.
 fn limit(finding: &Finding, note: &str) -> String {
     let Some(bound) = finding.claim.solution else {
         return String::new();
@@ -354,7 +354,7 @@ fn limit(finding: &Finding, note: &str) -> String {
     }
 }
 
-/// The fix's reading, the problem's, and the limit.
+/// Formats the fix's reading, the problem's, and the limit.
 fn standing(finding: &Finding) -> String {
     let unit = finding.claim.unit;
     let from = match (finding.fix, finding.problem) {
@@ -374,7 +374,7 @@ fn standing(finding: &Finding) -> String {
     format!("{}{from} and {}", reading(finding), limit(finding, &share))
 }
 
-/// A reading that misses its bound, what it means, and whether the edit is slower besides.
+/// Formats a reading that misses its bound, its meaning, and any loss of speed.
 fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Finding>) -> String {
     let is_root_cause = finding.claim.role == Role::RootCause;
     let missed = chapter.check.missed.as_ref().filter(|_| is_root_cause);
@@ -384,7 +384,7 @@ fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Findin
     format!("{}{meaning}{slower}.", standing(finding))
 }
 
-/// That an edit is worse than the problem, by both figures.
+/// Formats by how much an edit is worse than the problem, with both figures.
 fn worse(effect: &Finding) -> String {
     let text = |figure: Option<f64>| figures::ratio(figure.unwrap_or(f64::NAN));
     format!(

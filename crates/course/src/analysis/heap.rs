@@ -1,9 +1,9 @@
-//! What a heap profile of dhat's says, besides what its own viewer shows.
+//! Readings of dhat's heap profiles, beyond what dhat's own viewer shows.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The part of dhat's JSON (format version 2) that is read here.
+/// The part of dhat's JSON (format version 2) that is needed here.
 #[derive(Debug, Deserialize)]
 struct File {
     pps: Vec<ProgramPoint>,
@@ -33,11 +33,11 @@ pub struct HeapProfile {
 }
 
 impl HeapProfile {
-    /// Reads what dhat wrote.
+    /// Reads a file that dhat wrote.
     ///
     /// # Errors
     ///
-    /// When it is not dhat's JSON.
+    /// Fails if it is not dhat's JSON.
     pub fn read(json: &[u8]) -> Result<Self, serde_json::Error> {
         let file: File = serde_json::from_slice(json)?;
         let mut lines: Vec<String> = file
@@ -62,12 +62,12 @@ impl HeapProfile {
     }
 }
 
-/// dhat's JSON without what belongs to the machine that wrote it: the command, the process's number
-/// and the folders that the sources were in. dhat's viewer opens it all the same.
+/// Removes what belongs to the machine from dhat's JSON: the command's folder and arguments, the process's
+/// number, and the folders of the sources. dhat's viewer still opens the result.
 ///
 /// # Errors
 ///
-/// When it is not JSON.
+/// Fails if it is not JSON.
 pub fn portable(json: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
     let mut file: Value = serde_json::from_slice(json)?;
     if let Some(command) = file["cmd"].as_str() {
@@ -86,7 +86,7 @@ pub fn portable(json: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(&file)
 }
 
-/// A frame with its source relative to the registry, the toolchain or the workshop.
+/// Shortens a frame's source to a path relative to the registry, the toolchain or the workshop.
 fn portable_frame(frame: &str) -> String {
     let Some((name, place)) = frame.rsplit_once(" (") else {
         return frame.to_owned();
@@ -105,7 +105,7 @@ fn portable_frame(frame: &str) -> String {
     format!("{name} ({}", kept.join("/"))
 }
 
-/// `0x55d0: warp::server::run (src/server.rs:12:3)` without address and place.
+/// Removes address and place from a frame such as `0x55d0: warp::server::run (src/server.rs:12:3)`.
 fn name(frame: &str) -> &str {
     let named = frame.split_once(": ").map_or(frame, |(_, rest)| rest);
     named.rsplit_once(" (").map_or(named, |(name, _)| name)

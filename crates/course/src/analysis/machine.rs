@@ -1,20 +1,20 @@
-//! How busy the machine was during a run, and whether that may be to blame.
+//! CPU time that a run lacked, and the decision whether that may be to blame.
 //!
-//! Other programs that take CPU time from the server or the load generator, and a generator that has none left, make a
-//! fix look worse than it is. So a fix that reaches its claim all the same has reached it, and one that falls short
-//! may be right. A proof and a check use the same rule.
+//! A fix looks worse than it is if other programs take CPU time from the server or the load generator. It
+//! also does if the generator has no CPU time left. So a fix that reaches its claim all the same has reached
+//! it, and one that falls short may still be right. A proof and a check use the same rule.
 
 use crate::measurement::record::Round;
 use engine::figures;
 use engine::outcome::GeneratorFacts;
 
-/// Share of the time for which the generator may wait for its CPU. One that waits for longer is late with everything
-/// that it sends and times.
+/// Largest share of the time for which the generator may wait for its CPU. A generator that waits longer is
+/// late with everything that it sends and times.
 const WAITED: f64 = 0.5;
-/// Share of the machine's CPU time that other programs may use. A busy core of two is less: every chapter's grade
-/// stands that.
+/// Largest share of the machine's CPU time that other programs may use. One busy core of two is below it:
+/// every chapter's grade tolerates that.
 const ELSEWHERE: f64 = 0.6;
-/// Smaller shares of the two limits are not worth a word.
+/// Smallest share of the two limits that is worth reporting.
 const TOLD: f64 = 0.2;
 
 /// Cause of missing CPU time.
@@ -34,7 +34,7 @@ enum Cause {
 }
 
 impl Cause {
-    /// The causes that a round shows.
+    /// Returns the causes that a round shows.
     fn of(round: &Round) -> impl Iterator<Item = Self> {
         let generator = &round.outcome.generator;
         let waited = generator.waited_share;
@@ -48,7 +48,7 @@ impl Cause {
         [waited, elsewhere, bound].into_iter().flatten()
     }
 
-    /// Size of the cause, in multiples of its limit.
+    /// Returns the size of the cause, in multiples of its limit.
     fn severity(self) -> f64 {
         match self {
             Self::GeneratorWaited(share) => share / WAITED,
@@ -58,8 +58,8 @@ impl Cause {
     }
 }
 
-/// Returns whether other programs may have kept the generator from reading answers when they came. Answers of the warm-up
-/// then count among those of the recorded span.
+/// Returns whether other programs may have kept the generator from reading answers when they came. It then
+/// counts answers of the warm-up in the recorded span.
 pub(crate) fn may_have_read_late(round: &Round) -> bool {
     Cause::of(round).any(|cause| cause.severity() > TOLD)
 }
@@ -69,13 +69,13 @@ pub(crate) fn may_have_read_late(round: &Round) -> bool {
 pub(crate) enum Machine {
     /// The system does not report who uses the CPUs.
     Unknown,
-    /// Nothing that is worth a word.
+    /// The machine was quiet enough for no remark.
     Quiet,
-    /// Something that is worth a word, and may be to blame.
+    /// Something is worth reporting, and may be to blame.
     Disturbed(Disturbance),
 }
 
-/// The worst of what disturbed the rounds.
+/// The worst disturbance of the rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Disturbance {
     cause: Cause,
@@ -83,7 +83,7 @@ pub(crate) struct Disturbance {
 }
 
 impl Machine {
-    /// Finds the worst disturbance in rounds, each with the words by which a reader finds it.
+    /// Finds the worst disturbance in rounds, each with a name that a reader can find it by.
     pub(crate) fn during<'r>(rounds: impl Iterator<Item = (String, &'r Round)>) -> Self {
         let mut machine = Self::Unknown;
         let mut most = TOLD;
@@ -118,7 +118,7 @@ impl Machine {
         *self != Self::Unknown && self.may_be_to_blame()
     }
 
-    /// Formats who was to blame, and by how much, as a clause; `None` for a quiet machine.
+    /// Formats the cause of missing CPU time and its size as a clause; `None` for a quiet machine.
     pub(crate) fn blame(&self) -> Option<String> {
         let Disturbance { cause, round } = match self {
             Self::Quiet => return None,
@@ -151,7 +151,7 @@ impl Machine {
         })
     }
 
-    /// Remedy as a sentence without a full stop; empty for a quiet machine.
+    /// Returns the remedy as a sentence without a full stop; empty for a quiet machine.
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Self::Quiet => "",

@@ -16,13 +16,12 @@ pub struct Measured<'r> {
     pub variant: &'r str,
     /// Simultaneous users.
     pub users: u32,
-    /// Looks at them.
+    /// Interim looks that the interval allows for.
     pub looks: Looks,
 }
 
 impl Measured<'_> {
-    /// Returns whether no round of the fix has a reading of the claim's quantity, not even one that is not
-    /// a number.
+    /// Returns whether no round of the fix has a reading of the claim's quantity. NaN counts as a reading.
     pub(super) fn is_silent_of(&self, claim: &Claim) -> bool {
         let mut own = self
             .rounds
@@ -32,7 +31,7 @@ impl Measured<'_> {
     }
 }
 
-/// Collects the gains of rounds that were measured together; `None` where one lacks its figure.
+/// Collects the gains of rounds that were measured together; `None` if one lacks its figure.
 pub fn gains(claim: &Claim, compared: &[Option<Compared<'_>>]) -> Option<Gains> {
     let mut gains = Gains::default();
     for together in compared {

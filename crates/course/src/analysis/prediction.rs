@@ -1,6 +1,5 @@
-//! Predictions of the laws. Most predict from the chapter's own figures before anything is measured.
-//! Some need one thing that the problem itself tells, or a probe that does a part of its work: those
-//! are [`Inputs`].
+//! Predictions of the laws. Most laws predict from the chapter's own figures before anything is measured.
+//! Some need a measurement of the problem, or of a probe that does a part of its work: the [`Inputs`].
 
 mod laws;
 
@@ -19,8 +18,7 @@ use crate::analysis::measured::{Measured, gains};
 /// Prediction of a law for one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// Most that the problem can answer, in requests per second; `None` where the law speaks of the
-    /// gain alone.
+    /// Most that the problem can answer, in requests per second; `None` if the law predicts only the gain.
     pub problem: Option<f64>,
     /// Most that the solution can answer, in requests per second; `None` as above.
     pub solution: Option<f64>,
@@ -31,7 +29,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Makes the prediction of a law that speaks of the gain alone.
+    /// Makes the prediction of a law that predicts only the gain.
     fn of_gain(ratio: f64, sentence: String) -> Self {
         Self {
             problem: None,
@@ -63,7 +61,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads them off a record's rounds.
+    /// Collects them from a record's rounds.
     pub fn of(record: &Record) -> Self {
         let effect_rounds = record.effect_rounds();
         let own_rounds: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
@@ -97,7 +95,8 @@ impl Inputs {
     }
 }
 
-/// The median of a figure above 0 over a variant's rounds; `None` without one, or if one of them lacks it.
+/// Returns the median of a figure above 0 over a variant's rounds; `None` if there is no round, or one that
+/// lacks the figure.
 pub fn median_of(
     rounds: &[&Round],
     variant: &str,
@@ -108,7 +107,7 @@ pub fn median_of(
     statistics::median_ratio(&figures?)
 }
 
-/// Most CPUs that worked in any of a variant's rounds; `None` where they were not counted.
+/// Returns the most CPUs that worked in any of a variant's rounds; `None` if they were not counted.
 fn most_cpus(record: &Record, variant: &str) -> Option<f64> {
     let counted: Option<Vec<f64>> = record
         .effect_rounds()
@@ -120,20 +119,20 @@ fn most_cpus(record: &Record, variant: &str) -> Option<f64> {
     (most > 0.0).then_some(most)
 }
 
-/// The server's CPU time for each answer to the load's users in seconds, over a variant's rounds among these. What
-/// bystanders cost is in it.
+/// Returns the server's CPU time for each answer to the load's users in seconds, over a variant's rounds. It
+/// includes the CPU time for bystanders.
 pub fn cpu_of(rounds: &[&Round], variant: &str) -> Option<f64> {
     per_request(rounds, variant, |round| round.server_cpu_s).filter(|seconds| *seconds > 0.0)
 }
 
-/// Times that a thread of the service went to sleep for each answer, over a variant's rounds.
+/// Returns how often a thread of the service went to sleep for each answer, over a variant's rounds.
 pub fn sleeps_of(rounds: &[&Round], variant: &str) -> Option<f64> {
     per_request(rounds, variant, |round| {
         round.readings.get(WORKER_PARKS).copied()
     })
 }
 
-/// The sum of what `of` says of each round, for each answer that the generator's users had meanwhile.
+/// Divides the sum of `of` over a variant's rounds by the number of answers to the generator's users.
 fn per_request(
     rounds: &[&Round],
     variant: &str,
@@ -141,7 +140,7 @@ fn per_request(
 ) -> Option<f64> {
     let own = || rounds.iter().filter(|round| round.variant == variant);
     let sum: Option<f64> = own().map(|round| of(round)).sum();
-    // Of other generators only what was answered after the warm-up is known.
+    // Other generators report only the answers after the warm-up.
     let answers: u64 = own()
         .map(|round| match round.outcome.in_all {
             Some(all) => all.reads + all.writes,
@@ -160,7 +159,7 @@ pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Predi
             problem_in_flight,
             ..
         } => {
-            // What was measured is known better than by the law's own figure.
+            // A measured length is more exact than the law's own figure.
             let call_ms = inputs.call_s.map_or(*call_ms, |seconds| 1e3 * seconds);
             Some(laws::little(call_ms, *problem_in_flight, users, think))
         }
@@ -178,8 +177,8 @@ pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Predi
     }
 }
 
-/// Divides the measured gain by the predicted one, with the scatter of both. A prediction that arithmetic gives has none.
-/// `None` while one of them is unknown.
+/// Divides the measured gain by the predicted one, with the scatter of both. A prediction from constants
+/// alone has no scatter. `None` if either gain is unknown.
 pub(crate) fn apart(
     record: &Record,
     claim: &Claim,
@@ -207,8 +206,8 @@ pub(crate) fn apart(
             let slope = laws::amdahl_slope(*left, probe.figure(), predicted.ratio);
             Some(gains.mean()?.over(probe.becomes(predicted.ratio, slope)?))
         }
-        // Both predict from the problem's own figure under this load, by which the gain is measured, too: it cancels.
-        // What is left is the fix's figure, and that of the law's rounds.
+        // Both predict from the problem's own figure under this load. The gain contains it, too, so it
+        // cancels. The figures of the fix and of the law's rounds remain.
         Law::Wait { .. } | Law::Workers { .. } => {
             let law = Mean::of(&figures(&own, PROBLEM)?)?;
             let mut fixes = Gains::default();
@@ -223,7 +222,7 @@ pub(crate) fn apart(
             };
             Some(fixes.mean()?.over(law))
         }
-        // The length of a call was measured in each of the rounds that the gain is measured by.
+        // The length of a call was measured in the same rounds as the gain.
         Law::Little {
             measured_by: Some(counter),
             problem_in_flight,
@@ -249,7 +248,7 @@ pub(crate) fn apart(
     }
 }
 
-/// Finds out whether there is nothing to gain on the machine that was measured: the reason as a sentence.
+/// Explains in a sentence why there is nothing to gain on the machine that was measured; `None` if there is.
 pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
     let (Law::Workers { .. }, Some((problem, solution))) = (law, inputs.cpus) else {
         return None;
@@ -263,8 +262,8 @@ pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
     })
 }
 
-/// Predicts what the fix gains in the named scenario; nothing if the law predicts from costs that were
-/// measured on another kind of server. Side by side is one on purpose.
+/// Predicts what the fix gains in the named scenario. `None` if the law's own rounds ran a server with other
+/// arguments, because its costs differ. [`Law::Workers`] is exempt: its rounds run differently on purpose.
 pub fn in_scenario(chapter: &ChapterFile, scenario: &str, inputs: Inputs) -> Option<Prediction> {
     let scenario = chapter.scenario(scenario)?;
     let measured_in = chapter

@@ -18,8 +18,8 @@ use crate::analysis::{
     prediction::{Inputs, predicted},
 };
 
-/// Finds the first cause against a run: a sentence that names the round and the remedy. `None` for a run that may be
-/// judged.
+/// Finds the first cause against a run: a sentence that names the round and the remedy. `None` for a run that
+/// may be judged.
 pub(crate) fn cause_against(
     record: &Record,
     findings: &[Finding],
@@ -35,8 +35,8 @@ pub(crate) fn cause_against(
             figures::ratio(claimed)
         ));
     }
-    // Faults of the server before those of the instrument: a wrong answer
-    // explains a strange figure better than the other way round.
+    // Faults of the server come before those of the instrument: a wrong answer can explain a strange figure,
+    // but not the other way round.
     let causes: [fn(&Record, &Round) -> Option<String>; 5] = [
         |_, round| fault(&round.outcome),
         |record, round| strange_load(&record.chapter, round),
@@ -56,14 +56,14 @@ pub(crate) fn cause_against(
         .or_else(|| no_floor(effect))
 }
 
-/// The rounds that a verdict rests on, each with the words by which a reader finds it.
+/// Returns the rounds that a verdict rests on, each with a name that a reader can find it by.
 pub(crate) fn judged(record: &Record) -> impl Iterator<Item = (String, &Round)> {
     let numbered = record.rounds.iter().zip(1..);
     let judged = numbered.filter(|(round, _)| round.is_judged());
     judged.map(|(round, number)| (format!("round {number} ({})", round.variant), round))
 }
 
-/// The gain that the chapter claims.
+/// Returns the gain that the chapter claims.
 fn claimed(effect: &Finding) -> f64 {
     match effect.claim.ratio {
         Some(bound) => bound.limit(effect.users),
@@ -71,12 +71,13 @@ fn claimed(effect: &Finding) -> f64 {
     }
 }
 
-/// Finds the first round in which too slow a machine may be why requests were not answered: a clause.
+/// Formats a clause about the first round in which a slow machine may be the cause of unanswered requests.
 pub(crate) fn unanswered(record: &Record) -> Option<String> {
     judged(record).find_map(|(name, round)| Some(format!("{name}: {}", late(&round.outcome)?)))
 }
 
-/// Formats what a slow machine does to requests: they time out, or nothing is answered in the recorded span.
+/// Formats the signs of a slow machine: all failed requests timed out, or nothing was answered in the
+/// recorded span.
 fn late(outcome: &Outcome) -> Option<String> {
     let timed_out = outcome.errors.get(TIME_OUT).copied().unwrap_or(0);
     if timed_out > 0 && timed_out == outcome.error_count() {
@@ -93,16 +94,16 @@ fn late(outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// The cause that the generators give for a request without an answer in time.
+/// The generators' name for the error of a request without an answer in time.
 const TIME_OUT: &str = "time_out";
 
-/// The sentence about a build that was not optimised.
+/// Formats the sentence about a build that was not optimised.
 pub(crate) fn unoptimised() -> String {
     "the servers were not optimised builds; build them without changing the profiles of Cargo.toml."
         .to_owned()
 }
 
-/// Wrong answers, errors, silence, or figures that contradict each other.
+/// Finds wrong answers, errors, silence, or figures that contradict each other.
 pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
     if outcome.wrong_answers > 0 {
         let first = outcome.first_wrong_answer.as_deref().unwrap_or("");
@@ -146,8 +147,8 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
                 .to_owned(),
         );
     }
-    // A rate may be measured from answer to answer, which is a gap between two
-    // answers longer or shorter than the span.
+    // A rate may be measured from answer to answer. That span is longer or shorter than the recorded one by a
+    // gap between two answers.
     let completed = outcome.completed as f64;
     let agree =
         engine::outcome::belongs_to(outcome.requests_per_second, completed, outcome.seconds);
@@ -162,7 +163,7 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
     None
 }
 
-/// A round under another load than the claim is about.
+/// Finds a round under another load than the claim is about.
 fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
     let Some(scenario) = chapter.scenario(&round.scenario) else {
         return Some(format!(
@@ -186,7 +187,7 @@ fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
     })
 }
 
-/// A quota that held the run back for more than a hundredth of its time.
+/// Finds a quota that held the run back for more than 1 % of its time.
 pub(crate) fn throttled(throttled_s: Option<f64>, wall_s: f64) -> Option<String> {
     let share = throttled_s? / wall_s;
     (share.is_nan() || share > 0.01).then(|| {
@@ -197,7 +198,7 @@ pub(crate) fn throttled(throttled_s: Option<f64>, wall_s: f64) -> Option<String>
     })
 }
 
-/// A share of CPU time that nothing can have used.
+/// Finds an impossible share of CPU time.
 fn damaged(generator: &GeneratorFacts) -> Option<String> {
     let share = generator.cpu_share?;
     (!(0.0..=2.0).contains(&share)).then(|| {
@@ -205,7 +206,7 @@ fn damaged(generator: &GeneratorFacts) -> Option<String> {
     })
 }
 
-/// More answers than the law allows: then something was not what it seemed.
+/// Finds a round with more answers than the law allows: a call was skipped, or a clock is wrong.
 fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
     let chapter = &record.chapter;
     let scenario = chapter.scenario(&round.scenario)?;
@@ -230,7 +231,8 @@ fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
     })
 }
 
-/// 5 % for clocks, and one more answer of each user for the edges of the recorded span.
+/// Returns the factor of the bound that is still possible. It allows 5 % for clocks, and one more answer of
+/// each user at the edges of the recorded span.
 fn most_over_the_bound(chapter: &ChapterFile, scenario: &Scenario, outcome: &Outcome) -> f64 {
     let cycle = scenario.think_s + chapter.law.shortest_answer_ms().unwrap_or(0.0) / 1e3;
     1.05 + cycle / outcome.seconds
@@ -267,7 +269,7 @@ fn too_few(record: &Record) -> Option<String> {
     ))
 }
 
-/// A claim of which a round told nothing.
+/// Finds a claim whose quantity is missing from a round.
 fn unmeasured(finding: &Finding) -> Option<String> {
     let claim = &finding.claim;
     if !finding.is_unmeasured() {
@@ -292,7 +294,7 @@ fn no_floor(effect: &Finding) -> Option<String> {
     })
 }
 
-/// Noise that could by itself look like the claimed gain: a clause.
+/// Formats a clause about noise that could by itself look like the claimed gain; `None` if it could not.
 pub(crate) fn too_noisy(effect: &Finding, floor: f64) -> Option<String> {
     let claimed = claimed(effect);
     (1.0 + floor >= claimed).then(|| {
@@ -304,7 +306,7 @@ pub(crate) fn too_noisy(effect: &Finding, floor: f64) -> Option<String> {
     })
 }
 
-/// Finds what the machine lacks for the claims to show on it.
+/// Finds a requirement of the claims that the machine does not meet.
 pub(crate) fn lack(conditions: &Conditions, environment: &Environment) -> Option<String> {
     let lacks = |what: &str, has: u32, needs: u32| {
         (has < needs).then(|| {

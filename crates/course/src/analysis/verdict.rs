@@ -24,7 +24,7 @@ pub enum VerdictKind {
     /// Every claim holds.
     Proved,
     /// The run cannot tell: the interval includes no gain, or straddles the bound.
-    // As the first edition wrote it into a reader's progress.
+    // Spelling of the first edition, which readers' progress files may still contain.
     #[serde(alias = "not shown")]
     Inconclusive,
     /// The root cause contradicts the claim, or the whole interval lies below it.
@@ -49,14 +49,14 @@ impl std::fmt::Display for VerdictKind {
 pub struct Verdict {
     /// The word.
     pub kind: VerdictKind,
-    /// Why, in one sentence.
+    /// Reason in one sentence.
     pub reason: String,
 }
 
-/// Everything that a record shows.
+/// Conclusions from a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
-    /// Prediction in the effect's scenario; `None` if the figures that it is read off are missing.
+    /// Prediction in the effect's scenario; `None` if the figures that it needs are missing.
     pub prediction: Option<Prediction>,
     /// Every claim with its figures, in the chapter's order.
     pub findings: Vec<Finding>,
@@ -65,17 +65,17 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The chapter's own effect.
+    /// Returns the chapter's own effect.
     pub fn effect(&self) -> Option<&Finding> {
         self.of(Role::Effect).next()
     }
 
-    /// The chapter's own root cause.
+    /// Returns the chapter's own root cause.
     pub fn root_cause(&self) -> Option<&Finding> {
         self.of(Role::RootCause).next()
     }
 
-    /// The findings of one role, in the chapter's order.
+    /// Returns the findings of one role, in the chapter's order.
     pub fn of(&self, role: Role) -> impl Iterator<Item = &Finding> {
         self.findings
             .iter()
@@ -89,7 +89,7 @@ pub fn analyse(record: &Record) -> Analysis {
     let machine = Machine::during(validity::judged(record));
     let mut findings = Finding::all(record);
     if machine.was_busy() {
-        // A law says nothing of CPUs that other programs share.
+        // A law does not account for CPUs that other programs share.
         for finding in &mut findings {
             if finding.claim.role == Role::Prediction && finding.holds == Some(false) {
                 finding.holds = None;
@@ -130,7 +130,7 @@ pub fn is_decided(record: &Record) -> bool {
         || matches!(verdict, VerdictKind::Proved | VerdictKind::Refuted)
 }
 
-/// A record with what was found in it.
+/// A record with its analysis.
 struct Run<'r> {
     record: &'r Record,
     analysis: &'r Analysis,
@@ -140,10 +140,15 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Judges by the first rule that applies: the run says nothing (invalid); a count contradicts its claim (refuted);
-    /// the machine cannot show it, or no gain is to be seen (inconclusive); the gain is smaller than claimed
-    /// (refuted), or may be, or the machine may be why (inconclusive); another claim does not hold (inconclusive);
-    /// otherwise proved.
+    /// Judges by the first rule that applies:
+    ///
+    /// - Invalid: the run says nothing.
+    /// - Refuted: a count contradicts its claim.
+    /// - Inconclusive: the machine cannot show it, or no gain is visible.
+    /// - Refuted: the gain is smaller than claimed. Inconclusive: it may be smaller, or the machine may be
+    ///   the cause.
+    /// - Inconclusive: another claim does not hold.
+    /// - Proved.
     fn judge(&self) -> Verdict {
         let (record, effect) = (self.record, self.effect);
         if self.machine.was_busy()
@@ -175,7 +180,7 @@ impl Run<'_> {
             effect.noise_floor,
             effect.claim.ratio,
         ) else {
-            // `cause_against` has named the round that lacks a figure; this is for the compiler.
+            // `cause_against` has named the round that lacks a figure; the compiler does not know that.
             return verdict(VerdictKind::Invalid, "the effect has no figure.".to_owned());
         };
         let limit = bound.limit(effect.users);
@@ -244,7 +249,8 @@ impl Run<'_> {
         verdict(VerdictKind::Proved, reason)
     }
 
-    /// Makes the verdict on a run that cannot tell: who was to blame and by how much, what to do, what was seen.
+    /// Makes the verdict on a run that cannot tell: the cause and its size, the remedy, and the figures so
+    /// far.
     fn undecided(&self, seen: &str, remedy: Remedy) -> Verdict {
         let more = 2 * self.record.chapter.rounds.pairs;
         let close = self.machine.remedy();
@@ -254,7 +260,7 @@ impl Run<'_> {
                 capitalised(seen),
                 self.so_far()
             ),
-            // Less than what makes a run undecidable may still be why.
+            // A disturbance below the limit may still be the cause.
             Some(blame) => format!(
                 "{seen} {}, which may be why. {close}, or take more rounds: --pairs {more}.",
                 capitalised(&blame)
@@ -270,7 +276,7 @@ impl Run<'_> {
         verdict(VerdictKind::Inconclusive, reason)
     }
 
-    /// Formats the counts of a fix whose effect is not decided; empty where they contradict the claim.
+    /// Formats the counts of a fix whose effect is not decided; empty if they contradict the claim.
     fn so_far(&self) -> String {
         let root_cause = self.root_cause;
         if root_cause.holds != Some(true) {
@@ -295,7 +301,7 @@ impl Run<'_> {
     }
 }
 
-/// Remedy where the machine was quiet.
+/// Remedy if the machine was quiet.
 #[derive(Debug, Clone, Copy)]
 enum Remedy {
     /// The interval is too wide.
@@ -322,7 +328,7 @@ fn capitalised(text: &str) -> String {
     }
 }
 
-/// The sentence about a prediction that did not come true, or not certainly.
+/// Formats the sentence about a prediction that does not hold, or not certainly.
 fn missed(finding: &Finding) -> Option<(String, Remedy)> {
     let (from, to) = finding.band()?;
     let scenario = finding.claim.scenario();
@@ -357,7 +363,7 @@ fn missed(finding: &Finding) -> Option<(String, Remedy)> {
     Some((all, Remedy::AnotherRun))
 }
 
-/// The sentence about a claim that does not hold, and what helps; `None` for one that does.
+/// Formats the sentence about a claim that does not hold, with its remedy; `None` for one that holds.
 fn shortfall(finding: &Finding) -> Option<(String, Remedy)> {
     if finding.holds != Some(false) {
         return None;
@@ -399,7 +405,7 @@ fn shortfall(finding: &Finding) -> Option<(String, Remedy)> {
     Some((short, remedy))
 }
 
-/// A ratio near 1 as a share, a larger one as a factor.
+/// Formats a ratio below 2 as a share, a larger one as a factor.
 fn share_or_times(ratio: f64) -> String {
     if ratio < 2.0 {
         figures::percent(ratio)
@@ -408,12 +414,12 @@ fn share_or_times(ratio: f64) -> String {
     }
 }
 
-/// A bound in words, in the claim's unit.
+/// Formats a bound in words, in the claim's unit.
 pub fn claim_bound(finding: &Finding, bound: Bound) -> String {
     bound.in_words_of(finding.claim.unit.text(bound.limit(finding.users)))
 }
 
-/// The sentence about a count that breaks its bound.
+/// Formats the sentence about a count that breaks its bound.
 fn contradiction(finding: &Finding) -> Option<String> {
     let (side, reading, bound) = finding.broken()?;
     Some(format!(

@@ -1,5 +1,5 @@
-//! What the contract tests of a chapter are written with: `chapters/N-name/tests/contract.rs` says in
-//! plain async Rust what every variant must do, whatever it gains.
+//! Tools for the contract tests of a chapter. `chapters/N-name/tests/contract.rs` says in plain async Rust
+//! what every variant must do, whatever it gains.
 //!
 //! ```no_run
 //! use crate::bench::contract::Chapter;
@@ -20,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! `cargo test -p chapter1 --test contract` asks the variants that are shipped; with `VARIANT=exercise`
-//! in the environment it asks the exercise alone, as `cargo workshop check 1` does.
+//! `cargo test -p chapter1 --test contract` tests the variants that are shipped. With `VARIANT=exercise` in
+//! the environment it tests the exercise alone, as `cargo workshop check 1` does.
 #![allow(clippy::missing_panics_doc)] // That is how a test fails.
 
 mod output;
@@ -37,21 +37,21 @@ pub use self::user::{Answer, Request, User, get, post};
 use crate::bench::server::Server;
 use crate::bench::testing;
 
-/// Names the only variant that is asked.
+/// Environment variable that names the only variant to test.
 pub(crate) const VARIANT: &str = "VARIANT";
 
-/// The data that contracts are tried on, where a test names none: not those that readers see, so that
-/// an answer which was typed in is a wrong one.
+/// Seed of the data for contract tests that name none. Readers see other data, so an answer that was typed in
+/// is wrong.
 pub const DATA_SEED: u64 = 7;
 
-/// A chapter's program, and which of its variants keep what.
+/// A chapter's program, and the variants to test.
 #[derive(Debug, Clone, Copy)]
 pub struct Chapter {
     /// Its binary.
     pub program: &'static str,
-    /// The variants that are asked what every variant must do.
+    /// Variants for the tests that every variant must pass.
     pub variants: &'static [&'static str],
-    /// Variants that are asked what only a fix can do.
+    /// Variants for the tests that only a fix can pass.
     pub fixes: &'static [&'static str],
 }
 
@@ -66,7 +66,7 @@ impl Chapter {
         self.with(&[]).every_fix(test).await;
     }
 
-    /// Servers that are started with these arguments.
+    /// Sets the arguments of the servers.
     pub fn with<'a>(&self, arguments: &'a [&'a str]) -> Setup<'a> {
         Setup {
             chapter: *self,
@@ -87,8 +87,8 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// With so many worker threads, where the code does not say how many: with one for each of few
-    /// CPUs, a race between two threads would hide.
+    /// Sets the number of worker threads, unless the code sets it. On a machine with few CPUs, one worker per
+    /// CPU would hide a race between two threads.
     #[must_use]
     pub fn workers(self, workers: u32) -> Self {
         Self {
@@ -97,18 +97,18 @@ impl Setup<'_> {
         }
     }
 
-    /// On these data instead of [`DATA_SEED`]'s.
+    /// Sets the seed of the data, instead of [`DATA_SEED`].
     #[must_use]
     pub fn data_seed(self, data_seed: u64) -> Self {
         Self { data_seed, ..self }
     }
 
-    /// As [`Chapter::every_variant`].
+    /// Starts variants and passes each to the test, like [`Chapter::every_variant`].
     pub async fn every_variant(self, test: impl AsyncFn(&Service)) {
         self.each(self.chapter.variants, test).await;
     }
 
-    /// As [`Chapter::every_fix`].
+    /// Starts variants and passes each to the test, like [`Chapter::every_fix`].
     pub async fn every_fix(self, test: impl AsyncFn(&Service)) {
         self.each(self.chapter.fixes, test).await;
     }
@@ -146,28 +146,28 @@ pub struct Service {
 }
 
 impl Service {
-    /// Somebody new, with a connection that is kept from request to request.
+    /// Returns a new user, whose connection is kept from request to request.
     pub fn user(&self) -> User {
         User::of(self.server.service(), self.answered.clone())
     }
 
-    /// Returns what somebody new is answered.
+    /// Sends a request as a new user and returns the answer.
     pub async fn send(&self, request: Request) -> Answer {
         self.user().send(request).await
     }
 
-    /// Returns what somebody new is answered to `GET path`.
+    /// Sends `GET path` as a new user and returns the answer.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(get(path)).await
     }
 
-    /// Returns what somebody new is answered to `POST path` with this body.
+    /// Sends `POST path` with this body as a new user and returns the answer.
     pub async fn post(&self, path: &str, body: impl Into<Vec<u8>>) -> Answer {
         self.send(post(path, body)).await
     }
 
-    /// So many users send a request at once, and hang up after so many milliseconds instead of waiting for
-    /// the answer.
+    /// Lets `users` users send a request at once. They hang up after `after_ms` milliseconds without waiting
+    /// for the answer.
     pub async fn hang_up(&self, users: u32, request: Request, after_ms: u64) {
         let after = Duration::from_millis(after_ms);
         crowd(users, async |_| {
@@ -176,8 +176,8 @@ impl Service {
         .await;
     }
 
-    /// The answer to a request once it is `expected`, or the last of ten: a machine that is still busy with
-    /// what came before may let a service's own time-outs pass.
+    /// Repeats a request until the answer is `expected`, at most ten times, and returns the last answer. A
+    /// machine that is still busy with earlier requests may exceed a service's own time-outs.
     pub async fn ask_until(&self, expected: &str, request: Request) -> Answer {
         for _ in 0..9 {
             let answer = self.send(request.clone()).await;
@@ -189,8 +189,8 @@ impl Service {
         self.send(request).await
     }
 
-    /// A hundred users ask, and keep their connection for a second request: a server that answers one
-    /// connection after the other has them wait until the first hangs up.
+    /// Asserts that a hundred users are answered who keep their connection for a second request. A server
+    /// that answers one connection after the other lets them wait until the first hangs up.
     pub async fn assert_serves_all_connections(&self, request: Request, expected: &str) {
         let answers = crowd(100, async |_| {
             let mut user = self.user();
@@ -207,17 +207,17 @@ impl Service {
         );
     }
 
-    /// The value of a metric on `/metrics`.
+    /// Returns the value of a metric on `/metrics`.
     pub fn metric(&self, name: &str) -> f64 {
         testing::value(&self.server, name)
     }
 
-    /// The value of a metric that counts.
+    /// Returns the value of a metric that counts.
     pub fn count(&self, name: &str) -> u64 {
         testing::count(&self.server, name)
     }
 
-    /// Returns what the admin listener answers to `GET path`.
+    /// Returns the admin listener's answer to `GET path`.
     pub fn admin(&self, path: &str) -> String {
         let answer = self.server.ask(path, user::TIME_OUT);
         let answer = answer.unwrap_or_else(|error| panic!("{error}"));
@@ -225,7 +225,7 @@ impl Service {
     }
 }
 
-/// A test that fails says which variant it was, and what panicked in the server meanwhile.
+/// Prints the variant and the server's first panic if the test fails.
 impl Drop for Service {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -239,12 +239,12 @@ impl Drop for Service {
     }
 }
 
-/// So many users at once: each does the same, and knows its number.
+/// Runs `one_user` for `users` users at once; each gets its number.
 pub async fn crowd<T>(users: u32, one_user: impl AsyncFn(u32) -> T) -> Vec<T> {
     join_all((0..users).map(|number| one_user(number))).await
 }
 
-/// All of them were answered as `expected`; `why` goes on after what one of them was told instead.
+/// Asserts that all answers are `expected`. In the message, `why` follows the first other answer.
 #[track_caller]
 pub fn assert_all(answers: &[Answer], expected: &str, why: &str) {
     let mut others = answers.iter().filter(|answer| **answer != expected);

@@ -1,8 +1,8 @@
-//! How many CPUs there are, by each of those whom programs ask, and which of them is wrong.
+//! Number of CPUs, by each of the functions that programs call, compared with the number that they can use.
 
 use engine::environment::quota;
 
-/// What each counter says when the calling thread asks, by name: `std::thread::available_parallelism`,
+/// Returns each counter's result on the calling thread, by name: `std::thread::available_parallelism`,
 /// `num_cpus::get`, the workers of tokio's multi-thread runtime, and the processors of
 /// `many_cpus::SystemHardware::current()`.
 pub fn counts() -> [(&'static str, usize); 4] {
@@ -18,19 +18,19 @@ pub fn counts() -> [(&'static str, usize); 4] {
     ]
 }
 
-/// What the process may really use.
+/// CPUs that the process can really use.
 #[derive(Debug, Clone, Copy)]
 pub struct Usable {
-    /// CPUs that its threads may run on: by affinity, and all groups of them.
+    /// CPUs that its threads may run on: by affinity, in all processor groups.
     pub cpus: usize,
-    /// CPUs that a quota gives it the time of, where there is one.
+    /// CPUs' worth of time that a quota allows; `None` without a quota.
     pub quota: Option<f64>,
 }
 
-/// A count beside the truth.
+/// Judgement on a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judged {
-    /// So many workers use what there is.
+    /// This number of workers uses everything that there is.
     Right,
     /// Some CPUs would have no worker.
     TooFew,
@@ -38,7 +38,7 @@ pub enum Judged {
     TooMany,
 }
 
-/// The runtime that a program gets which does not say how many workers it wants.
+/// Returns the number of workers of a tokio runtime if the program does not set it.
 fn tokio_workers() -> usize {
     tokio::runtime::Builder::new_multi_thread()
         .build()
@@ -46,7 +46,7 @@ fn tokio_workers() -> usize {
 }
 
 impl Usable {
-    /// Looks at this process. Call it before any thread is pinned.
+    /// Reads the limits of this process. Call it before any thread is pinned.
     pub fn here() -> Self {
         Self {
             cpus: cpus(),
@@ -54,8 +54,8 @@ impl Usable {
         }
     }
 
-    /// What to make of a counter that says `count`. A quota of one and a half CPUs is used by
-    /// one worker in part and by two in turns: neither is wrong.
+    /// Judges a counter that says `count`. A quota of one and a half CPUs is used by one worker in part and
+    /// by two in turns, so neither count is wrong.
     pub fn judge(self, count: usize) -> Judged {
         let time = self.quota.unwrap_or(f64::INFINITY).max(1.0);
         let least = time.floor().min(self.cpus as f64);
@@ -76,7 +76,7 @@ fn cpus() -> usize {
     many_cpus::SystemHardware::current().all_processors().len()
 }
 
-// Not by many_cpus, which keeps its first answer and is one of those who are asked.
+// many_cpus keeps its first answer and is one of the judged counters, so it is not used here.
 #[cfg(not(windows))]
 fn cpus() -> usize {
     engine::load::cpus::count() as usize

@@ -1,4 +1,4 @@
-//! CPU time that others used while a server was under load.
+//! CPU time that other programs used while a server was under load.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use engine::child::processes::{TICKS_A_SECOND, cpu_ticks};
 /// The machine's and this process's CPU time at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CpuTime {
-    /// Busy or stolen, of each CPU's time, in seconds; and how many CPUs there are.
+    /// Busy and stolen time of all CPUs in seconds, and the number of CPUs.
     machine: Option<(f64, f64)>,
     own: ProcessTime,
     at: Instant,
@@ -25,9 +25,9 @@ impl CpuTime {
         }
     }
 
-    /// The share of all CPUs' time since then that neither this process nor a server used, which took
-    /// `server_s` of it: other programs, and what the host gave to other machines. `None` where the
-    /// system does not tell.
+    /// Returns the share of all CPUs' time since `self` that neither this process nor the server used;
+    /// `server_s` is the server's CPU time. Other programs used it, or the host gave it to other machines.
+    /// `None` if the system does not report it.
     pub(crate) fn used_elsewhere(&self, server_s: f64) -> Option<f64> {
         let now = Self::now();
         let ((before, _), (after, cpus)) = (self.machine?, now.machine?);
@@ -37,7 +37,7 @@ impl CpuTime {
     }
 }
 
-/// Seconds that CPUs were busy or stolen, and how many there are.
+/// Returns the seconds that CPUs were busy or stolen, and the number of CPUs.
 fn busy(stat: &str) -> Option<(f64, f64)> {
     let lines = stat.lines().filter(|line| line.starts_with("cpu"));
     let cpus = lines.count().checked_sub(1)?;

@@ -14,7 +14,7 @@ use engine::profile::{Profile, ProfileKind};
 /// A profile and its data in every format that its kind has.
 #[derive(Debug, Clone)]
 pub struct ProfileData {
-    /// Its facts.
+    /// Facts about it.
     pub profile: Profile,
     /// Its folded stacks.
     pub folded: String,
@@ -23,7 +23,7 @@ pub struct ProfileData {
 }
 
 impl ProfileData {
-    /// What it shows most of, in a phrase; of too few samples, that they are too few.
+    /// Formats its most frequent leaf; if there are too few samples, says so.
     pub fn most(&self) -> String {
         let samples = self.profile.samples;
         if self.profile.kind == ProfileKind::Cpu && samples < folded::MEANINGFUL {
@@ -46,29 +46,29 @@ impl ProfileData {
     }
 }
 
-/// Servers that are started for one CPU profile at most, see [`Taken::hid`].
+/// Largest number of servers started for one CPU profile, see [`Taken::hid`].
 const MOST_STARTS: u32 = 3;
 
-/// Samples that a profile must have been due for its lack of them to tell anything. A service that
-/// waits uses a few hundredths of a second, and no start of it gives a profile worth reading.
+/// Number of due samples above which a lack of samples means something. A service that mostly waits uses a
+/// few hundredths of a second, and no start of it gives a profile worth reading.
 const TELLING: f64 = 20.0;
 
 struct Taken {
     data: ProfileData,
-    /// Whether less than a quarter of the samples came that the CPU time used called for.
+    /// `true` if fewer than a quarter of the samples came that the used CPU time calls for.
     ///
-    /// Samples fall on the kernel's ticks. A service that works in short bursts after its timers
-    /// can keep step with the ticks, and then runs between them for as long as it lives. A fresh
-    /// server starts at another phase.
+    /// Samples fall on the kernel's ticks. A service that works in short bursts after its timers can keep
+    /// step with the ticks. It then runs between them for as long as it lives, but a fresh server starts at
+    /// another phase.
     hid: bool,
 }
 
 impl Bench<'_> {
-    /// A profile of one variant, in the chapter's scenario for this kind.
+    /// Takes a profile of one variant, in the chapter's scenario for this kind.
     ///
     /// # Errors
     ///
-    /// When server, generator or profiler fails, or on Ctrl-C.
+    /// Fails if server, generator or profiler fails, or on Ctrl-C.
     pub fn profile(
         &self,
         variant: &str,
@@ -106,12 +106,12 @@ impl Bench<'_> {
         })
     }
 
-    /// Asks a server's `/debug/look` what holds its requests up, for so many `seconds` under the load of the await
+    /// Asks a server's `/debug/look` what delays its requests, for `seconds` under the load of the await
     /// profiles.
     ///
     /// # Errors
     ///
-    /// When server or generator cannot be run, or on Ctrl-C.
+    /// Fails if server or generator cannot be run, or on Ctrl-C.
     pub fn look(&self, variant: &str, seconds: f64) -> Result<String, RunError> {
         let scenario = self.chapter.profile_scenario(ProfileKind::Await);
         self.under_load(variant, scenario, seconds, |server| {
@@ -124,7 +124,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Does something for `seconds` with a fresh server that is under the load of this scenario.
+    /// Does `work` of up to `seconds` with a fresh server under the load of this scenario.
     fn under_load<T>(
         &self,
         variant: &str,
@@ -134,7 +134,7 @@ impl Bench<'_> {
     ) -> Result<T, RunError> {
         let asked = self.scenario(scenario)?;
         let mut load = self.chapter.load_of(asked);
-        // The load stops when the work is done, and must not before.
+        // The load stops when the work is done, so it must be planned for longer.
         load.duration = deadline(seconds);
         let enough = Interrupt::new();
         let server = self.start(variant, asked, 0)?;
@@ -162,7 +162,7 @@ impl Bench<'_> {
         due >= TELLING && 4.0 * (data.profile.samples as f64) < due
     }
 
-    /// Sleeps, but not on after Ctrl-C.
+    /// Sleeps for `duration`, or until Ctrl-C.
     fn sleep(&self, duration: Duration) {
         let end = Instant::now() + duration;
         while Instant::now() < end && !self.interrupt.is_set() {
@@ -191,7 +191,7 @@ impl Bench<'_> {
             ProfileKind::Await => formats(&ask, "/debug/await?", "/debug/await", seconds)?,
             ProfileKind::Heap => heap_formats(&ask, variant, seconds)?,
         };
-        // The lab says how much longer CPUs stood idle; pictures add that themselves.
+        // The folded stacks contain the CPUs' idle time. Pictures add it themselves.
         let (folded, idle) = folded::without_idle(&folded);
         let samples = folded
             .lines()
@@ -218,7 +218,7 @@ impl Bench<'_> {
         })
     }
 
-    /// What the chapter's law wants to know of a CPU profile.
+    /// Returns the share of a CPU profile's samples that have one of the law's frames.
     fn frames_share(&self, kind: ProfileKind, folded: &str) -> Option<f64> {
         let frames = self.chapter.law.frames();
         if kind != ProfileKind::Cpu || frames.is_empty() {
@@ -230,7 +230,7 @@ impl Bench<'_> {
 
 type Formats = (String, Vec<(&'static str, Vec<u8>)>);
 
-/// Asks the server for a path.
+/// Function that asks the server for a path.
 type Ask<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, ServerError>;
 
 /// Takes a profile, and asks for it again in the other formats.
@@ -256,13 +256,13 @@ fn heap_formats(ask: Ask<'_>, variant: &str, seconds: f64) -> Result<Formats, Se
     Ok((profile.folded, vec![("json", json)]))
 }
 
-/// CPU time that the server has used up to now, in seconds; none is told, none is missed.
+/// Returns the CPU time that the server has used so far, in seconds; 0 if it does not report it.
 fn cpu_time(server: &Server) -> f64 {
     let metrics = server.metrics().unwrap_or_default();
     metrics.get("process_cpu_seconds").unwrap_or_default()
 }
 
-/// Resolving symbols takes seconds the first time.
+/// Returns the longest time to wait for a profile. Resolving symbols takes some seconds the first time.
 fn deadline(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds + 60.0)
 }

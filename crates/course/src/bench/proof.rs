@@ -1,5 +1,5 @@
-//! The order of a proof: what is measured once; then problem, fix and the fix again in triplets until
-//! it is decided; then the profiles, in rounds of their own.
+//! The order of a proof. Some rounds are measured once; then problem, fix and the fix again follow in
+//! triplets until it is decided. The profiles come last, in rounds of their own.
 
 mod plan;
 
@@ -15,23 +15,24 @@ use crate::bench::profiling::ProfileData;
 use crate::bench::rounds::{Bench, RunError};
 use engine::event::Event;
 
-/// Shares of the machine's CPU time, used elsewhere, that lie further apart than this make the rounds
-/// of a triplet unequal.
+/// Largest difference in CPU use by other programs, as a share of the machine's CPU time, for which the
+/// rounds of a triplet count as equal.
 const UNEQUAL: f64 = 0.1;
 
-/// Two services that together want no more of their CPUs than this are profiled at once.
+/// Largest CPU use of two services together, as a share of their CPUs, for which both are profiled at once.
 const FULL: f64 = 1.1;
 /// Number of times that a load is made lighter if its rounds answer nothing.
 const LIGHTER_AT_MOST: u32 = 3;
-/// Factor by which a lighter load lasts longer, and by which it has fewer users where the claims allow it.
+/// Factor by which a lighter load lasts longer, and by which it has fewer users if the claims allow it.
 const LIGHTER: u32 = 2;
-/// Factor by which a load has fewer users on a busy machine, where the claims allow it.
+/// Factor by which a load has fewer users on a busy machine, if the claims allow it.
 const FEWER: u32 = 4;
 
 /// Rounds and profiles of a proof; the record is built from them.
 #[derive(Debug, Clone)]
 pub struct Proof {
-    /// The chapter with the loads that were sent: lighter ones than its file has, where those answered nothing.
+    /// The chapter with the loads that were sent. A load is lighter than in its file if nothing was answered,
+    /// or if the machine was busy.
     pub chapter: ChapterFile,
     /// Every round in the order in which it ran.
     pub rounds: Vec<Round>,
@@ -45,7 +46,7 @@ pub struct Proof {
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Fails like [`run`].
 pub fn matrix(bench: &Bench<'_>) -> Result<Vec<Round>, RunError> {
     let mut proof = Proof::new(bench.chapter);
     let steps = matrix_plan(bench.chapter);
@@ -55,13 +56,13 @@ pub fn matrix(bench: &Bench<'_>) -> Result<Vec<Round>, RunError> {
     Ok(proof.rounds)
 }
 
-/// Measures the variant `fix` against the problem, until `is_decided` says so or the chapter's most
-/// triplets are there. No server serves two rounds: a process keeps its luck, which more rounds of
-/// the same would not mend.
+/// Measures the variant `fix` against the problem, until `is_decided` returns `true` or the chapter's largest
+/// number of triplets is reached. Each round has a server of its own: a process keeps its luck, and more
+/// rounds of the same process would not average it out.
 ///
 /// # Errors
 ///
-/// When a server or the generator fails, or on Ctrl-C.
+/// Fails if a server or the generator fails, or on Ctrl-C.
 pub fn run(
     bench: &Bench<'_>,
     fix: &str,
@@ -82,11 +83,11 @@ pub fn run(
     for triplet in triplets(bench.chapter, fix) {
         match proof.measure_lighter_if_silent(bench, &triplet, total)? {
             Load::AsBefore => {}
-            // What came before was measured under another load.
+            // Earlier rounds were measured under another load.
             Load::Lighter => kept = 0,
             Load::Silent => break,
         }
-        // Decided by what the machine reports, and never by what was measured.
+        // The machine's own report decides this, never the measured figures.
         if may_shrink && proof.was_busy_in_the_last_triplet() {
             may_shrink = false;
             proof.lighten(scenario, FEWER);
@@ -121,14 +122,16 @@ impl Proof {
         }
     }
 
-    /// Returns whether the machine was so busy in one of the last three rounds that a fix may have looked worse than it is.
+    /// Returns whether the machine was so busy in one of the last three rounds that a fix may have looked
+    /// worse than it is.
     fn was_busy_in_the_last_triplet(&self) -> bool {
         let last = self.rounds.iter().rev().take(3);
         Machine::during(last.map(|round| (String::new(), round))).was_busy()
     }
 
-    /// Sets the last three rounds aside if others used the machine in one of them and not in another. That alone
-    /// decides, and never what was measured: to leave out what looks bad would prove anything.
+    /// Sets the last three rounds aside if other programs used the machine in one of them more than in
+    /// another. Only that decides, never the measured figures: leaving out rounds that look bad could prove
+    /// anything.
     fn sets_aside_the_last_triplet(&mut self) -> bool {
         let from = self.rounds.len().saturating_sub(3);
         let last = &mut self.rounds[from..];
@@ -149,7 +152,7 @@ impl Proof {
     ///
     /// # Errors
     ///
-    /// As [`run`].
+    /// Fails like [`run`].
     pub fn profile_both(&mut self, bench: &Bench<'_>, fix: &str) -> Result<(), RunError> {
         for variant in [PROBLEM, fix] {
             for kind in [ProfileKind::Cpu, ProfileKind::Await] {
@@ -160,12 +163,13 @@ impl Proof {
         Ok(())
     }
 
-    /// Takes the same profiles, two at a time, for readers who wait. A CPU profile counts CPU time, whoever else has some,
-    /// and an await profile takes next to none. Both CPU profiles are taken at once if the CPUs have time for both.
+    /// Takes the same profiles, two at a time, for readers who wait. A CPU profile counts its own process's
+    /// CPU time, whatever runs beside it, and an await profile takes almost none. Both CPU profiles are taken
+    /// at once if the CPUs have time for both.
     ///
     /// # Errors
     ///
-    /// As [`run`].
+    /// Fails like [`run`].
     pub fn profile_both_at_once(&mut self, bench: &Bench<'_>, fix: &str) -> Result<(), RunError> {
         use ProfileKind::{Await, Cpu};
         let cpus = bench.placement.server.len().max(1) as f64;
@@ -181,7 +185,7 @@ impl Proof {
                 [(fix, Cpu), (PROBLEM, Await)],
             ]
         };
-        // What happens is told by this thread alone.
+        // Only this thread reports events.
         let Bench {
             program,
             counted,
@@ -209,7 +213,7 @@ impl Proof {
                 let other = scope.spawn(|| aside(other));
                 (profile(bench, variant, kind), other.join())
             });
-            // A panic in the other thread is one here.
+            // Pass on a panic of the other thread.
             let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             taken.extend([one?, other?]);
         }
@@ -219,7 +223,7 @@ impl Proof {
         Ok(())
     }
 
-    /// CPUs that a variant's server kept busy in its last round.
+    /// Returns the CPUs that a variant's server kept busy in its last round.
     fn cpus_used_by(&self, variant: &str) -> f64 {
         let last = self.rounds.iter().rfind(|round| round.variant == variant);
         match last {
@@ -235,10 +239,10 @@ impl Proof {
         self.profiles.push(data);
     }
 
-    /// Measures steps of one scenario. Where a round answers nothing, its load becomes lighter, and all of the scenario's
-    /// rounds are measured again.
+    /// Measures steps of one scenario. If a round answers nothing, makes the load lighter and measures all of
+    /// the scenario's rounds again.
     ///
-    /// On a machine that is busy with something else a thousand users may wait for longer than a round lasts.
+    /// On a machine that is busy with something else, a thousand users may wait longer than a round lasts.
     fn measure_lighter_if_silent(
         &mut self,
         bench: &Bench<'_>,
@@ -271,8 +275,9 @@ impl Proof {
         }
     }
 
-    /// Makes the load of a scenario lighter, by so many times fewer users where the claims allow it, and sets its rounds
-    /// aside. Returns whether there is such a scenario.
+    /// Makes the load of a scenario lighter and sets its rounds aside. Rounds last [`LIGHTER`] times as long,
+    /// and there are `fewer` times fewer users if the claims allow it. Returns whether there is such a
+    /// scenario.
     fn lighten(&mut self, scenario: &str, fewer: u32) -> bool {
         let fewer_users = self.chapter.claims.scale_with_users(scenario);
         let Some(load) = self.chapter.scenarios.get_mut(scenario) else {
@@ -292,7 +297,8 @@ impl Proof {
         true
     }
 
-    /// One round after the other, of `total` at most that are not set aside. Stops at one that answers nothing.
+    /// Measures one round after the other; `total` is the largest number of rounds that are not set aside.
+    /// Stops after a round that answers nothing.
     fn measure(
         &mut self,
         bench: &Bench<'_>,
@@ -323,7 +329,7 @@ impl Proof {
     }
 }
 
-/// One profile, for as long as the chapter has it.
+/// Takes one profile, for as long as the chapter says.
 fn profile(bench: &Bench<'_>, variant: &str, kind: ProfileKind) -> Result<ProfileData, RunError> {
     let rounds = &bench.chapter.rounds;
     let seconds = match kind {
@@ -333,12 +339,12 @@ fn profile(bench: &Bench<'_>, variant: &str, kind: ProfileKind) -> Result<Profil
     bench.profile(variant, kind, seconds)
 }
 
-/// Load that a scenario was measured with at last.
+/// Load with which a scenario was measured in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Load {
     AsBefore,
     Lighter,
-    /// None was light enough.
+    /// Even the lightest load was not answered.
     Silent,
 }
 
@@ -349,7 +355,8 @@ enum Heard {
     Nothing,
 }
 
-/// Returns whether a round lacks the figure that its claim is about, and nothing but time may be why.
+/// Returns whether a round lacks the figure that its claim is about, and a lack of time may be the only
+/// cause.
 fn is_silent(chapter: &ChapterFile, round: &Round) -> bool {
     let outcome = &round.outcome;
     let is_faulty = outcome.wrong_answers > 0 || outcome.error_count() > 0;

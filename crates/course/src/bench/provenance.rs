@@ -1,11 +1,11 @@
-//! Where a record comes from: date, commit, compiler, and the digest of its claims.
+//! Provenance of a record: date, commit, compiler, and the digest of its claims.
 
 use std::{path::Path, process::Command, time::SystemTime};
 
 use crate::measurement::record::Commit;
 
-/// Now, UTC, to the second: `2026-11-20T20:30:00Z`. A clock that is set to before 1970 is taken for that
-/// year's beginning.
+/// Formats the current time in UTC, to the second: `2026-11-20T20:30:00Z`. A clock before 1970 counts as the
+/// beginning of 1970.
 pub fn now() -> String {
     written(SystemTime::now())
 }
@@ -14,16 +14,16 @@ fn written(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
-/// The version of the `rustc` that cargo calls in `folder`, such as `1.95.0`.
+/// Returns the version of the `rustc` that cargo calls in `folder`, such as `1.95.0`.
 pub fn rustc_version(folder: &Path) -> Option<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let said = said_by(Command::new(rustc).arg("--version").current_dir(folder))?;
     Some(said.split_whitespace().nth(1)?.to_owned())
 }
 
-/// The commit checked out in `folder`; `unknown` where there is no git, or
-/// no repository (a downloaded archive works without). What is changed in its folder `recorded` is
-/// what was measured before, and no code.
+/// Returns the commit checked out in `folder`; `unknown` without git or a repository, because a downloaded
+/// archive must work, too. Changes in its folder `recorded` do not count: they are earlier measurements, not
+/// code.
 pub fn checked_out(folder: &Path, recorded: &str) -> Commit {
     let git = |arguments: &[&str]| said_by(Command::new("git").args(arguments).current_dir(folder));
     let hash = git(&["rev-parse", "HEAD"]);

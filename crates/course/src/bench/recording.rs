@@ -1,4 +1,5 @@
-//! One chapter measured: the proof, what else was asked for, and the [`Record`] of all of it.
+//! Measurement of one chapter: the proof, the further measurements that were asked for, and the [`Record`] of
+//! all of it.
 
 mod baselines;
 mod counts;
@@ -26,7 +27,7 @@ use engine::{child, environment};
 /// Order to record a chapter: its servers, and what to measure.
 #[derive(Clone)]
 pub struct Order<'a> {
-    /// The chapter's servers, compiled, and who looks on.
+    /// The chapter's compiled servers, and the observer.
     pub bench: Bench<'a>,
     /// The chapter's folder.
     pub folder: &'a Path,
@@ -42,18 +43,20 @@ pub struct Order<'a> {
     pub digest: String,
     /// Figures published elsewhere.
     pub references: Vec<Published>,
-    /// `true` if the services' upstream is nginx, and not the embedded one. Beside nginx the baselines are
-    /// measured, too.
+    /// `true` if the services' upstream is nginx instead of the embedded one. The baselines are then
+    /// measured, too, if Go is installed.
     pub before_nginx: bool,
-    /// `true` if to take CPU and await profiles of problem and fix.
+    /// `true` to take CPU and await profiles of problem and fix.
     pub profiles: bool,
-    /// `true` if to measure the chapter's table of variants.
+    /// `true` to measure the chapter's table of variants.
     pub matrix: bool,
-    /// Heap profiles, instructions and baselines, where the chapter has them.
+    /// Programs for a capture's heap profiles and instructions. With `Some`, the baselines are measured, too,
+    /// if the chapter has any.
     pub counts: Option<Counting<'a>>,
 }
 
-/// Programs of the chapter that count what noise cannot touch, where it has them.
+/// Programs of the chapter for counts that noise cannot touch; `None` for a program that the chapter does not
+/// have.
 #[derive(Debug, Clone, Copy)]
 pub struct Counting<'a> {
     /// The server that counts allocations.
@@ -67,7 +70,7 @@ pub struct Counting<'a> {
 pub struct Recorded {
     /// Time that it took, in seconds.
     pub seconds: f64,
-    /// Time until the verdict, without profiles and what else was asked for, in seconds.
+    /// Time until the verdict, without profiles and further measurements, in seconds.
     pub decided_s: f64,
     /// The record, from which everything shown is derived.
     pub record: Record,
@@ -75,12 +78,12 @@ pub struct Recorded {
     pub profiles: Vec<ProfileData>,
 }
 
-/// Measures until the verdict is decided, for a capture as often as the chapter allows, and then what else was
-/// asked for.
+/// Measures until the verdict is decided, and then everything else that was asked for. A capture takes as
+/// many triplets as the chapter allows.
 ///
 /// # Errors
 ///
-/// When a server, the generator or another program fails, or on Ctrl-C.
+/// Fails if a server, the generator or another program fails, or on Ctrl-C.
 pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     let (started, began) = (provenance::now(), Instant::now());
     let chapter = order.bench.chapter;
@@ -119,7 +122,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     };
     let so_far = |proof: &Proof| with(&nothing_yet, proof);
     let (proof_began, decided_s) = (Instant::now(), OnceCell::new());
-    // What readers will look at for long is measured as often as may be, also where less decides.
+    // Readers study a capture closely, so it takes all triplets even if fewer decide.
     let is_enough = |proof: &Proof| {
         let is_decided = verdict::is_decided(&so_far(proof));
         if is_decided {
@@ -136,7 +139,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
             chapter: &chapter,
             ..bench.clone()
         };
-        // A capture's pictures are looked at for long: nothing else runs beside them.
+        // Readers study a capture's pictures closely, so nothing else runs beside its profiles.
         if order.counts.is_some() {
             proof.profile_both(&bench, order.variant)?;
         } else {
@@ -177,7 +180,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     })
 }
 
-/// The record of what was measured so far.
+/// Makes the record of everything measured so far.
 fn with(nothing_yet: &Record, proof: &Proof) -> Record {
     let mut record = nothing_yet.clone();
     record.chapter.clone_from(&proof.chapter);
@@ -188,7 +191,7 @@ fn with(nothing_yet: &Record, proof: &Proof) -> Record {
     record
 }
 
-/// Formats the line for the moment at which it is decided.
+/// Formats the line for the moment at which the verdict is decided.
 fn decided(record: &Record, seconds: f64, is_profiled: bool) -> String {
     let disturbed = match record.rounds_for(Purpose::Disturbed).count() {
         0 => String::new(),

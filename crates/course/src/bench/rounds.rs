@@ -1,4 +1,4 @@
-//! One round: a fresh server under one load, and what both saw.
+//! One round: a fresh server under one load, with the figures of both.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,12 +20,12 @@ use crate::bench::watch;
 use engine::environment::quota::throttled_so_far;
 use engine::placement::Placement;
 
-/// Everything that a run on servers needs to know.
+/// Everything that a run on servers needs.
 #[derive(Clone)]
 pub struct Bench<'a> {
     /// The chapter's compiled binary.
     pub program: &'a Path,
-    /// Its build with the features that the root cause is counted with, where it has some.
+    /// Its build with the features for counting the root cause, if it needs any.
     pub counted: Option<&'a Path>,
     /// Arguments for every server, beside those of the scenario.
     pub arguments: &'a [String],
@@ -35,11 +35,11 @@ pub struct Bench<'a> {
     pub placement: &'a Placement,
     /// Ctrl-C.
     pub interrupt: &'a Interrupt,
-    /// Listener for what happens, for the terminal.
+    /// Listener for events, for the terminal.
     pub observer: &'a dyn Fn(Event<'_>),
 }
 
-/// Error of a run that could not be carried through.
+/// Error that ended a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The server failed.
@@ -48,13 +48,14 @@ pub enum RunError {
     /// The generator failed.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
-    /// The chapter's file names no such scenario (its reader checks that it does).
+    /// The chapter's file has no such scenario. [`ChapterFile::parse`] checks the names that the file itself
+    /// uses.
     #[error("chapter.toml has no [scenarios.{0}]; add it")]
     NoScenario(String),
-    /// The chapter's contract tests could not be run: why.
+    /// The chapter's contract tests could not be run, for this reason.
     #[error("the contract tests could not be run: {0}")]
     Contract(String),
-    /// nginx, Go or valgrind failed or is not there.
+    /// nginx, Go or valgrind failed or is missing.
     #[error("{0}")]
     Outside(String),
     /// Ctrl-C.
@@ -80,7 +81,7 @@ impl RunError {
         }
     }
 
-    /// Makes the error of another program, for `map_err`: `what` could not be done.
+    /// Makes the error of another program, for `map_err`; `what` is a clause on what could not be done.
     pub(crate) fn of_child(what: &str) -> impl FnOnce(io::Error) -> Self {
         move |error| match error.kind() {
             io::ErrorKind::Interrupted => Self::Interrupted,
@@ -90,22 +91,22 @@ impl RunError {
 }
 
 impl Bench<'_> {
-    /// The named scenario of the chapter's file.
+    /// Returns the named scenario of the chapter's file.
     ///
     /// # Errors
     ///
-    /// When there is none of this name.
+    /// Fails if there is none of this name.
     pub fn scenario(&self, name: &str) -> Result<&Scenario, RunError> {
         self.chapter
             .scenario(name)
             .ok_or_else(|| RunError::NoScenario(name.to_owned()))
     }
 
-    /// Starts a server of `variant` on its CPUs, as `scenario` has it.
+    /// Starts a server of `variant` on its CPUs, with the arguments of `scenario`.
     ///
     /// # Errors
     ///
-    /// When it does not come up.
+    /// Fails if the server does not start to listen.
     pub fn start(
         &self,
         variant: &str,
@@ -123,7 +124,7 @@ impl Bench<'_> {
         Server::start(&launch, self.interrupt)
     }
 
-    /// Returns a bench with the build that counts root causes, where there is one.
+    /// Returns a bench with the build that counts root causes, if there is one.
     pub(crate) fn counting(&self) -> Self {
         Self {
             program: self.counted.unwrap_or(self.program),
@@ -135,7 +136,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     ///
-    /// When no load can be made, or on Ctrl-C.
+    /// Fails if the load cannot be sent, or on Ctrl-C.
     pub fn drive(&self, server: &Server, load: &Traffic) -> Result<Outcome, GeneratorError> {
         self.drive_at(server.service(), load)
     }
@@ -144,7 +145,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Bench::drive`].
+    /// Fails like [`Bench::drive`].
     pub fn drive_at(&self, target: SocketAddr, load: &Traffic) -> Result<Outcome, GeneratorError> {
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
         let settings = engine::load::Settings {
@@ -155,11 +156,11 @@ impl Bench<'_> {
         engine::load::run(target, load, &settings).map(Outcome::from)
     }
 
-    /// One fresh server under one load; also whether it was an optimised build.
+    /// Runs one fresh server under one load. Also returns whether it was an optimised build.
     ///
     /// # Errors
     ///
-    /// When server or generator fails, or on Ctrl-C.
+    /// Fails if server or generator fails, or on Ctrl-C.
     pub fn round(
         &self,
         purpose: Purpose,
@@ -184,7 +185,7 @@ impl Bench<'_> {
     }
 }
 
-/// Counts of a server before it was put under load.
+/// Counts of a server before it is put under load.
 pub(crate) struct Watch {
     throttled: Option<Duration>,
     before: Metrics,
@@ -193,11 +194,11 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Looks at a server that is not under load yet.
+    /// Reads the counts of a server that is not under load yet.
     pub(crate) fn begin(server: &Server) -> Self {
         Self {
             throttled: throttled_so_far(),
-            // What is missing before is missing from the difference, too.
+            // A counter that is missing here is missing from the difference, too.
             before: server.metrics().unwrap_or_default(),
             began: Instant::now()
                 .checked_sub(server.age())
@@ -206,7 +207,7 @@ impl Watch {
         }
     }
 
-    /// The round, by what the server has counted `after` the load.
+    /// Makes the round from the server's counters `after` the load.
     pub(crate) fn end(
         self,
         chapter: &ChapterFile,
@@ -233,7 +234,7 @@ impl Watch {
     }
 }
 
-/// Seconds for which a quota held this run back since `before`.
+/// Returns the seconds for which a quota held this run back since `before`.
 fn throttled_since(before: Option<Duration>) -> Option<f64> {
     let so_far = throttled_so_far()?.checked_sub(before?)?;
     Some(so_far.as_secs_f64())

@@ -1,4 +1,4 @@
-//! A chapter's server as a child process: started, asked, and never left behind.
+//! A chapter's server as a child process: started, queried, and never left behind.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,35 +14,35 @@ use engine::child::{self, Running, Starting, Tail, panics_in};
 use engine::load::interrupt::Interrupt;
 use engine::prometheus::Metrics;
 
-/// A server that says nothing for so long after its start hangs.
+/// Longest time until a server listens; one that takes longer hangs.
 const START_TIME_OUT: Duration = Duration::from_secs(15);
 
-/// Bytes of a line that a server prints before it serves.
+/// Longest line, in bytes, that a server may print before it serves.
 const LONGEST_LINE: usize = 4096;
 
-/// By this variable tokio decides how many workers `#[tokio::main]` gets.
+/// Variable from which tokio takes the number of workers for `#[tokio::main]`.
 const WORKERS: &str = "TOKIO_WORKER_THREADS";
 
-/// What to start.
+/// A server to start.
 #[derive(Debug, Clone)]
 pub struct Launch<'a> {
     /// The chapter's compiled binary.
     pub program: &'a Path,
-    /// Which of its variants.
+    /// Its variant.
     pub variant: &'a str,
-    /// Varies the data, and with it the right answer; 0 is what readers see.
+    /// Seed of the data, which also changes the right answer; 0 gives the data that readers see.
     pub data_seed: u64,
     /// Further arguments, such as `--tls`.
     pub arguments: &'a [String],
-    /// CPUs that the server may use; empty for all. Where the system lets
-    /// no process inherit them (macOS, Windows), all are used.
+    /// CPUs that the server may use; empty for all. On systems where processes cannot inherit them (macOS,
+    /// Windows), it uses all.
     pub cpus: &'a [usize],
-    /// Worker threads of its runtime, where its code does not say how many; `None` for one a CPU.
+    /// Worker threads of its runtime, unless its code sets the number; `None` for one per CPU.
     pub workers: Option<u32>,
 }
 
 impl<'a> Launch<'a> {
-    /// A variant as readers start it, on all CPUs.
+    /// Makes the launch of a variant as readers start it, on all CPUs.
     pub fn of(program: &'a Path, variant: &'a str) -> Self {
         Self {
             program,
@@ -55,31 +55,31 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// A server that could not be started or asked.
+/// Error of a server that could not be started or did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// It ended before it listened.
     #[error("the {variant} server ended before it listened ({status}): {stderr}")]
     Ended {
-        /// Which variant.
+        /// The variant.
         variant: String,
         /// Its exit status.
         status: String,
         /// The end of its standard error.
         stderr: String,
     },
-    /// It runs, but never said that it listens.
+    /// It runs, but never reported that it listens.
     #[error(
         "the {variant} server did not say within {} s that it listens; look for an endless loop \
          or a lock before `serve` in its code{}", START_TIME_OUT.as_secs(), and_said(.said)
     )]
     Hangs {
-        /// Which variant.
+        /// The variant.
         variant: String,
         /// The end of its standard error, or else the last line of its output.
         said: String,
     },
-    /// It cannot be run, or gave no answer: which, and why.
+    /// It cannot be run, or gave no answer; the text says which, and why.
     #[error("{0}")]
     Failed(String),
     /// Ctrl-C.
@@ -88,7 +88,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// A server of `variant` that did not give what is at `path`.
+    /// Makes the error of a server of `variant` that gave no answer for `path`.
     pub(crate) fn no(variant: &str, path: &str, reason: impl std::fmt::Display) -> Self {
         Self::Failed(format!("the {variant} server gave no {path}: {reason}"))
     }
@@ -119,7 +119,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When it cannot be started, ends or stays silent, or `interrupt` is set.
+    /// Fails if it cannot be started, ends, or does not listen in time, or if `interrupt` is set.
     pub fn start(launch: &Launch<'_>, interrupt: &Interrupt) -> Result<Self, ServerError> {
         let started = Instant::now();
         let mut child = spawn(launch).map_err(|reason| {
@@ -130,7 +130,7 @@ impl Server {
         })?;
         let errors = Tail::of(child.stderr());
         let lines = child::lines_of(child.stdout(), LONGEST_LINE);
-        // From here on the process must end whatever happens: the value owns it.
+        // The value owns the process, because it must end in any case from here on.
         let mut server = Self {
             variant: launch.variant.to_owned(),
             child,
@@ -186,32 +186,32 @@ impl Server {
         }
     }
 
-    /// Where the service listens.
+    /// Returns the address at which the service listens.
     pub fn service(&self) -> SocketAddr {
         self.service
     }
 
-    /// Where profiles and counters are.
+    /// Returns the address of profiles and counters.
     pub fn admin(&self) -> SocketAddr {
         self.admin
     }
 
-    /// `false` when the server said that its figures mean nothing.
+    /// Returns whether it is an optimised build; the server itself reports if it is not.
     pub fn is_optimised(&self) -> bool {
         self.optimised
     }
 
-    /// Since the process was started.
+    /// Returns the time since the process was started.
     pub fn age(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Whether the process has ended by itself.
+    /// Returns whether the process has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Why the process ended, as far as its stderr tells: words that go on after "ended".
+    /// Explains the end of the process, in words that follow "ended"; empty if its stderr does not tell.
     pub fn why_ended(&self) -> String {
         let said = self.errors.at_the_end();
         match memory_limit() {
@@ -229,36 +229,37 @@ impl Server {
         self.child.kill();
     }
 
-    /// The panics among the end of its stderr, one line each: `file:line: message`.
+    /// Returns the panics in the kept end of its stderr, one line each: `file:line: message`.
     pub fn panics(&self) -> Vec<String> {
         panics_in(&self.errors.text())
     }
 
-    /// The counters of this moment.
+    /// Reads the current values of the counters.
     ///
     /// # Errors
     ///
-    /// When the admin listener does not answer.
+    /// Fails if the admin listener does not answer.
     pub fn metrics(&self) -> Result<Metrics, ServerError> {
         let text = self.ask("/metrics", Duration::from_secs(10))?;
         Ok(Metrics::parse(&String::from_utf8_lossy(&text)))
     }
 
-    /// The body of `path` on the admin listener.
+    /// Requests `path` from the admin listener and returns the body.
     ///
     /// # Errors
     ///
-    /// When it does not answer within `time_out`, or refuses.
+    /// Fails if it does not answer within `time_out`, or refuses.
     pub fn ask(&self, path: &str, time_out: Duration) -> Result<Vec<u8>, ServerError> {
         get(self.admin, path, time_out)
             .map_err(|reason| ServerError::no(&self.variant, path, reason))
     }
 
-    /// As [`Server::ask`], given up as soon as `interrupt` is set: a profile takes as long as it is asked to.
+    /// Requests `path` like [`Server::ask`], but gives up as soon as `interrupt` is set, because a profile
+    /// may take long.
     ///
     /// # Errors
     ///
-    /// When it is interrupted, and as [`Server::ask`].
+    /// Fails if it is interrupted, and like [`Server::ask`].
     pub fn ask_unless(
         &self,
         interrupt: &Interrupt,
@@ -279,15 +280,15 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Running> {
         .args(["--port", "0", "--admin-port", "0", "--stop-with-stdin"])
         .args(["--data-seed", &launch.data_seed.to_string()])
         .args(launch.arguments)
-        // A hundred backtraces would push the first panic out of what is kept.
+        // A hundred backtraces would push the first panic out of the kept part of stderr.
         .env("RUST_BACKTRACE", "0")
         // Services that call another one would go through the reader's proxy if there is one.
         .env("NO_PROXY", "127.0.0.1,localhost");
-    // Its temporary files go with this process's, should it have no time to remove them.
+    // Its temporary files lie in this process's folder, in case it has no time to remove them.
     for folder in ["TMPDIR", "TMP", "TEMP"] {
         command.env(folder, tempfile::env::temp_dir());
     }
-    // The reader's own setting would change what is measured.
+    // The reader's own setting would change the measurement.
     command.env_remove(WORKERS);
     if let Some(workers) = launch.workers {
         command.env(WORKERS, workers.to_string());
@@ -301,8 +302,8 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Running> {
         .start()
 }
 
-/// What a server may take: half of the memory that this machine, or its container, has. One that asks
-/// for more is refused, and ends, before everything else on the machine stands still.
+/// Returns the memory that a server may take: half of what this machine, or its container, has. A server that
+/// asks for more is refused, and ends before everything else on the machine stands still.
 fn memory_limit() -> Option<u64> {
     static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
 
@@ -315,7 +316,7 @@ fn memory_limit() -> Option<u64> {
     })
 }
 
-/// What Rust says last when the system gives no more memory.
+/// Beginning of Rust's last message when the system gives no more memory.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
 fn addresses(line: &str) -> Vec<SocketAddr> {

@@ -1,5 +1,5 @@
-//! What the tests of every chapter do: start a variant, ask it, load it, read its counters. Whatever
-//! goes wrong fails the test, with the words of whoever refused.
+//! Steps that the tests of every chapter share: start a variant, send requests, load it, read its counters.
+//! Any error fails the test and is part of its message.
 #![allow(clippy::missing_panics_doc)] // That is how a test fails.
 
 use std::path::Path;
@@ -17,14 +17,14 @@ use engine::ask::send;
 
 use crate::bench::server::{Launch, Server, ServerError};
 
-/// For one answer, or one profile.
+/// Longest time for one answer or one profile.
 pub const TIME_OUT: Duration = Duration::from_secs(30);
 
-/// A variant of a chapter's program.
+/// Starts a variant of a chapter's program.
 ///
 /// # Errors
 ///
-/// When it does not come to listen.
+/// Fails if it does not start to listen.
 pub fn launch(
     program: &str,
     variant: &str,
@@ -34,7 +34,7 @@ pub fn launch(
     launch_with(program, variant, data_seed, arguments, None)
 }
 
-/// As [`launch`], with so many worker threads.
+/// Starts a variant like [`launch`], with `workers` worker threads.
 pub(crate) fn launch_with(
     program: &str,
     variant: &str,
@@ -52,13 +52,14 @@ pub(crate) fn launch_with(
     Server::start(&launch, &Interrupt::new())
 }
 
-/// As [`launch`], where nothing is wrong with it.
+/// Starts a variant like [`launch`], and panics if that fails.
 pub fn start(program: &str, variant: &str, data_seed: u64, arguments: &[&str]) -> Server {
     launch(program, variant, data_seed, arguments).expect("the server starts")
 }
 
-/// Makes a program of a shell script. A child writes it: what this process has open for writing, a
-/// program that another thread starts meanwhile has open for a moment too, and no such file can be run.
+/// Makes a program of a shell script. A child process writes it, because a file that any process has open for
+/// writing cannot be run. If this process opened it, a program that another thread starts at that moment
+/// would inherit the open file.
 pub fn write_script(file: &Path, script: &str) {
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"printf %s "$1" >"$0" && chmod +x "$0""#]);
@@ -66,7 +67,7 @@ pub fn write_script(file: &Path, script: &str) {
     assert!(written.expect("there is a shell").success());
 }
 
-/// A request whose answer must be `answer`.
+/// Makes a `POST` request whose answer must be `answer`.
 pub fn post(path: &str, body: &str, answer: &str) -> Exchange {
     Exchange {
         method: "POST".to_owned(),
@@ -75,26 +76,26 @@ pub fn post(path: &str, body: &str, answer: &str) -> Exchange {
     }
 }
 
-/// What the server answers on a connection of its own, as text.
+/// Sends a request on a connection of its own and returns the answer as text.
 ///
 /// # Errors
 ///
-/// A status that is no success, and what came with it.
+/// Returns a status that is not a success, with the text that came with it.
 pub fn ask(server: &Server, exchange: &Exchange) -> Result<String, String> {
     let body = send(server.service(), &exchange.into(), TIME_OUT)?;
     Ok(String::from_utf8(body).expect("text"))
 }
 
-/// What `GET path` answers.
+/// Sends `GET path` and returns the answer.
 ///
 /// # Errors
 ///
-/// As [`ask`].
+/// Fails like [`ask`].
 pub fn get(server: &Server, path: &str) -> Result<String, String> {
     ask(server, &Exchange::get(path, ""))
 }
 
-/// Loads the server with users who are all answered, and rightly.
+/// Loads the server, and asserts that all answers are right.
 pub fn load(server: &Server, load: &Traffic) -> Outcome {
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
@@ -104,13 +105,13 @@ pub fn load(server: &Server, load: &Traffic) -> Outcome {
     outcome
 }
 
-/// The value of a metric.
+/// Returns the value of a metric.
 pub fn value(server: &Server, metric: &str) -> f64 {
     let value = metrics(server).get(metric);
     value.unwrap_or_else(|| panic!("the server does not report `{metric}`"))
 }
 
-/// The value of a metric that counts.
+/// Returns the value of a metric that counts.
 pub fn count(server: &Server, metric: &str) -> u64 {
     let count = metrics(server).count(metric);
     count.unwrap_or_else(|| panic!("the server does not count `{metric}`"))

@@ -16,20 +16,19 @@ use crate::bench::rounds::{Bench, RunError, Watch};
 use crate::bench::server::{Server, ServerError};
 use engine::event::Event;
 
-/// How long the problem may take for the one answer that tells what is right.
+/// Longest time for the problem's first answer, which is taken as the right one.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// Runs the contract tests in `contract` on `variant`, which is the exercise as a rule, then the problem
-/// and the variant under the check's load, and grades what was seen. A variant that is slower than it may
-/// be is measured once more, before the problem instead of after it: whatever else the machine did, it
-/// did to one of the two.
+/// Runs the contract tests in `contract` on `variant`, usually the exercise. Then puts the problem and the
+/// variant under the check's load, and grades the result. A variant that fails by its speed is measured once
+/// more, before the problem instead of after it. So a machine that slowly changes does not decide.
 ///
-/// `data_seed` varies the data and with it the right answer, which is the problem's.
+/// `data_seed` varies the data and with them the right answer, which the problem gives.
 ///
 /// # Errors
 ///
-/// When the problem's server, the tests or the generator cannot be run, or on Ctrl-C. A failure
-/// of the exercise is not an error: it is what the grade tells.
+/// Fails if the problem's server, the tests or the generator cannot be run, or on Ctrl-C. A failure of the
+/// exercise is not an error: the grade reports it.
 pub fn run(
     bench: &Bench<'_>,
     contract: &Path,
@@ -51,7 +50,7 @@ pub fn run(
     };
     let tests = test(false)?;
     if tests.iter().any(|test| test.failure.is_some()) {
-        // A server that does not come to listen fails all of them, and says why itself.
+        // A server that does not listen fails all tests, and its own error is the better reason.
         let attempt = start()?.err();
         let attempt = attempt.unwrap_or(Attempt::BreaksContract { tests });
         return Ok(grade(chapter, &attempt));
@@ -100,8 +99,8 @@ pub fn run(
     Ok(graded(&trial))
 }
 
-/// Rounds for root causes that are counted in rounds of their own: the exercise's, and the problem's where the
-/// exercise misses a bound, so that the grade can say how far it came.
+/// Measures root causes that are counted in rounds of their own. The problem's are measured, too, if the
+/// exercise misses a bound, so that the grade can compare the two.
 fn counted(
     bench: &Bench<'_>,
     variant: &str,
@@ -138,7 +137,7 @@ fn counted(
     Ok(rounds)
 }
 
-/// Returns whether a root cause of the round's scenario was counted outside of the solution's bound.
+/// Returns whether a root cause in the round's scenario misses the solution's bound.
 fn misses_a_bound(chapter: &ChapterFile, round: &Round, users: u32) -> bool {
     for claim in chapter.claims.of(Role::RootCause) {
         if claim.scenario() != round.scenario || !claim.is_checked() {
@@ -153,7 +152,7 @@ fn misses_a_bound(chapter: &ChapterFile, round: &Round, users: u32) -> bool {
     false
 }
 
-/// What the problem, which is correct if slow, answers.
+/// Asks the problem, which is slow but correct, for the right answer.
 fn right_answer(server: &Server, exchange: &Exchange) -> Result<String, RunError> {
     let body = engine::ask::send(server.service(), &exchange.into(), FIRST_ANSWER)
         .map_err(|reason| ServerError::no(PROBLEM, &exchange.path, reason))?;

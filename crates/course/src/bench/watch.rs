@@ -8,7 +8,7 @@ use crate::measurement::record::ConnectionsAt;
 
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Runs `load`, and counts the server's connections ten times a second meanwhile.
+/// Runs `load`, and counts the server's connections ten times a second until it ends.
 pub(crate) fn connections<T>(server: &Server, load: impl FnOnce() -> T) -> (T, Vec<ConnectionsAt>) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -23,7 +23,7 @@ pub(crate) fn connections<T>(server: &Server, load: impl FnOnce() -> T) -> (T, V
         });
         let result = load();
         done.store(true, Ordering::Relaxed);
-        // What a watcher that panicked would have seen is nothing.
+        // A watcher that panicked counts as one that saw nothing.
         (result, watcher.join().unwrap_or_default())
     })
 }

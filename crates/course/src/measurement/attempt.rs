@@ -1,4 +1,4 @@
-//! An attempt at the exercise, as it was seen.
+//! An attempt at the exercise, as data.
 
 use crate::measurement::record::Round;
 
@@ -12,7 +12,7 @@ pub enum Attempt {
     },
     /// The server ended before it listened.
     EndsAtOnce {
-        /// Its exit status, as the system tells it.
+        /// Its exit status, as the system reports it.
         status: String,
         /// The end of its stderr.
         stderr: String,
@@ -36,8 +36,8 @@ pub enum Attempt {
 pub struct Tested {
     /// Assertion in words.
     pub name: String,
-    /// `true` if only a fix can keep it. Such tests run last: that the fault is gone under the check's
-    /// load says more.
+    /// `true` if only a fix can keep it. Such tests run last: the check's load is the better evidence of the
+    /// fault.
     pub of_a_fix: bool,
     /// Failure; `None` if it passed.
     pub failure: Option<Failure>,
@@ -46,9 +46,9 @@ pub struct Tested {
 /// Failure of a contract test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Sentence on what was seen, what it means and what to try: one line, without a full stop.
+    /// Sentence on the observation, its meaning and the remedy: one line, without a full stop.
     pub sentence: String,
-    /// The server's first panic meanwhile, as it printed it.
+    /// First panic of the server during the test, as the server printed it.
     pub panic: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub struct Trial {
     pub exercise: Observed,
     /// The problem beside it.
     pub problem: Observed,
-    /// The exercise's rounds in which root causes are counted that have rounds of their own.
+    /// Rounds of the exercise for root causes that are counted in rounds of their own.
     pub counted: Vec<Round>,
     /// `true` if the servers were optimised builds.
     pub optimised: bool,
@@ -74,7 +74,7 @@ pub struct Observed {
     pub round: Round,
     /// The server's panics, as it printed them.
     pub panics: Vec<String>,
-    /// What is known of the reason, as words that go on after "ended", if the server ended under
-    /// load; empty if nothing is.
+    /// Known reason for which the server ended under load, as words that follow "ended". Empty if the reason
+    /// is unknown; `None` if the server did not end.
     pub ended: Option<String>,
 }

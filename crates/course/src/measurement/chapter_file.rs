@@ -22,9 +22,9 @@ use engine::{
     traffic::{Arrivals, Paced, Spacing, Traffic},
 };
 
-/// How often threads of the service's runtime went to sleep.
+/// Counter on `/metrics`: times that worker threads of the service's runtime went to sleep.
 pub const WORKER_PARKS: &str = "tokio_worker_parks";
-/// Arguments that ask the lab's own upstream for something: another one knows nothing of them.
+/// Arguments that configure the lab's own upstream. They mean nothing to another upstream.
 const OF_THE_EMBEDDED_UPSTREAM: [&str; 2] = ["--tls", "--upstream-latency-ms"];
 
 /// The whole file. Durations are seconds unless a key says otherwise.
@@ -43,7 +43,8 @@ pub struct ChapterFile {
     /// Minutes that a reader needs for all pages of the chapter.
     #[serde(deserialize_with = "checked::some")]
     pub minutes: u32,
-    /// Answers to the chapter's predictions, which no earlier page of the book may give away. A record leaves them out.
+    /// Answers to the chapter's predictions, which no earlier page of the book may give away. A record leaves
+    /// them out.
     #[serde(default, skip_serializing)]
     pub answers: Vec<String>,
     /// `true` if its services take `--database`.
@@ -61,21 +62,21 @@ pub struct ChapterFile {
     /// server uses. The generator must then cost next to nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_cpus: bool,
-    /// How many times as long as an answer with nobody else there the median may be, by the scripts of
-    /// k6 and Locust: for work whose length depends on the machine.
+    /// Largest median latency that the scripts of k6 and Locust accept, as a multiple of the latency without
+    /// other users. For work whose length depends on the machine.
     #[serde(
         default,
         deserialize_with = "checked::positive_if_any",
         skip_serializing_if = "Option::is_none"
     )]
     pub times_alone: Option<f64>,
-    /// What all three generators send unless told otherwise.
+    /// Load that all three generators send unless told otherwise.
     pub load: Scenario,
-    /// What the fix can gain.
+    /// Law that predicts what the fix can gain.
     pub law: Law,
-    /// What is claimed.
+    /// The chapter's claims.
     pub claims: Claims,
-    /// What else the server counts, shown beside the claims and in the chapter's table.
+    /// Further figures that the server counts, shown beside the claims and in the chapter's table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secondary: Vec<Secondary>,
     /// The scenario in which connections are counted over time, for a plot: a key of `[scenarios]`.
@@ -91,15 +92,15 @@ pub struct ChapterFile {
     /// Instructions to count when a capture is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Counting>,
-    /// What the learner's edit must reach.
+    /// Rules for grading the learner's edit.
     pub check: Check,
-    /// When a run can be judged at all.
+    /// Requirements on the machine and the run, without which nothing can be judged.
     pub conditions: Conditions,
-    /// How many rounds, and the profiles beside them.
+    /// Number of rounds, and lengths of the profiles beside them.
     pub rounds: Rounds,
     /// Named loads.
     pub scenarios: BTreeMap<String, Scenario>,
-    /// The profile whose picture shows the fault, and that it is gone.
+    /// The profile whose picture shows the fault in the problem, and no fault in the solution.
     #[serde(default = "usually_await", skip_serializing_if = "is_await")]
     pub shown_by: ProfileKind,
     /// Profiles that the book's pages show as pictures without zoom. A record leaves them out.
@@ -122,18 +123,18 @@ pub struct Baselines {
     /// Folder of a Go program within the chapter's: it takes `-port` and `-upstream`, and prints a
     /// line with its address.
     pub go: String,
-    /// Where nginx, by the chapter's `nginx.conf`, answers as the upstream.
+    /// Address at which nginx, with the chapter's `nginx.conf`, answers as the upstream.
     pub nginx_upstream: String,
-    /// Where the same nginx answers as a proxy before it.
+    /// Address at which the same nginx answers as a proxy before it.
     pub nginx_proxy: String,
 }
 
-/// A table of variants (rows) and scenarios (columns), which `capture` measures: more than the one
+/// A table of variants (rows) and scenarios (columns), which `capture` measures. It shows more than the one
 /// comparison that the chapter claims.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Matrix {
-    /// What its figures are, for the table's first cell.
+    /// Title of its figures, for the table's first cell.
     pub title: String,
     /// The rows.
     pub variants: Vec<String>,
@@ -141,48 +142,48 @@ pub struct Matrix {
     pub scenarios: Vec<String>,
 }
 
-/// A figure that the server counts, of which nothing is claimed.
+/// A figure that the server counts and that no claim is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secondary {
-    /// What is counted, as reports print it.
+    /// Name of the count, as reports print it.
     #[serde(deserialize_with = "checked::words")]
     pub name: String,
     /// The name under which the server's `/metrics` carries it.
     #[serde(deserialize_with = "checked::words")]
     pub quantity: String,
-    /// What it is counted in.
+    /// Its unit.
     #[serde(default, skip_serializing_if = "Unit::is_count")]
     pub unit: Unit,
 }
 
 impl Secondary {
-    /// The name of its single figure in the book's `values.md`, without the variant.
+    /// Returns the name of its single figure in the book's `values.md`, without the variant.
     pub fn key(&self) -> String {
         self.quantity.replace('_', "-")
     }
 }
 
-/// How the learner's edit is graded, beside the claims.
+/// Rules for grading the learner's edit, beside the claims.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// The scenario in which it is graded: a key of `[scenarios]`.
     pub scenario: String,
-    /// Seconds of a round that are recorded, where those of a proof take longer than a grade needs.
+    /// Recorded seconds of a round, if a grade needs less than a proof.
     #[serde(
         default,
         deserialize_with = "checked::some_seconds_if_any",
         skip_serializing_if = "Option::is_none"
     )]
     pub duration_s: Option<f64>,
-    /// The effect that an exercise must reach, as a ratio to the problem's. An honest fix may gain less
-    /// than the chapter's; none is worse than the problem. What lies between this and 1 allows for
-    /// the noise of one round. It is above 1 where every fix gains many times as much: whoever raises
-    /// the root cause's count and leaves the fault in place does not reach it.
+    /// The effect that an exercise must reach, as a ratio to the problem's. An honest fix may gain less than
+    /// the chapter's, but none is worse than the problem. A value below 1 allows for the noise of one round.
+    /// The value is above 1 where every fix gains many times as much. An edit that raises the root cause's
+    /// count but leaves the fault in place does not reach it.
     #[serde(default = "not_worse", deserialize_with = "checked::positive")]
     pub effect_at_least: f64,
-    /// What it means when an exercise misses the root cause's bound: a clause for its grade.
+    /// Meaning of a missed bound on the root cause: a clause for the grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<String>,
 }
@@ -191,17 +192,17 @@ fn not_worse() -> f64 {
     0.8
 }
 
-/// What must be true of the machine and the run before the claims can be judged.
+/// Requirements on the machine and the run, without which the claims cannot be judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
-    /// Pairs of rounds, problem and fix, before anything is decided.
+    /// Fewest pairs of rounds, problem and fix, before anything is decided.
     #[serde(deserialize_with = "checked::some")]
     pub pairs_at_least: u32,
-    /// CPUs that the run may use.
+    /// Fewest CPUs that the run must be able to use.
     #[serde(default = "one")]
     pub cpus_at_least: u32,
-    /// NUMA nodes that the machine has.
+    /// Fewest NUMA nodes that the machine must have.
     #[serde(default = "one")]
     pub numa_nodes_at_least: u32,
 }
@@ -210,7 +211,7 @@ fn one() -> u32 {
     1
 }
 
-/// How many rounds a proof takes, and how long its profiles last.
+/// Number of rounds of a proof, and lengths of its profiles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rounds {
@@ -234,8 +235,8 @@ pub struct Rounds {
         skip_serializing_if = "Option::is_none"
     )]
     pub heap_profile_s: Option<f64>,
-    /// The scenario of the heap profiles; the effect's unless it is named. dhat makes every
-    /// allocation some microseconds longer.
+    /// The scenario of the heap profiles; the effect's unless it is named. dhat slows every allocation by
+    /// some microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap_profile_scenario: Option<String>,
     /// The scenario of the await profiles; the effect's unless it is named. A load that saturates
@@ -265,12 +266,12 @@ fn is_await(value: &ProfileKind) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Still {
-    /// The variant that it was taken of.
+    /// The variant that was profiled.
     #[serde(deserialize_with = "checked::words")]
     pub variant: String,
     /// The instrument.
     pub kind: ProfileKind,
-    /// Beginnings of the names of boxes that a line leads to.
+    /// Beginnings of the names of boxes that the picture points out with a line.
     #[serde(default)]
     pub pointed: Vec<String>,
 }
@@ -285,7 +286,7 @@ pub struct Step {
     /// The variant whose code the commit carries.
     #[serde(deserialize_with = "checked::words")]
     pub variant: String,
-    /// Why one does this, for the commit's message.
+    /// Reason for the step, for the commit's message.
     #[serde(deserialize_with = "checked::words")]
     pub why: String,
 }
@@ -298,32 +299,31 @@ pub struct Reference {
     pub source: String,
     /// The key in that table.
     pub figure: String,
-    /// What the figure is, as reports print it.
+    /// Name of the figure, as reports print it.
     pub label: String,
-    /// What to know before comparing it with one's own.
+    /// Caveat before comparing it with one's own.
     pub caveat: Option<String>,
 }
 
 impl ChapterFile {
-    /// Reads and checks a file. Reports name it as `shown_as`, because figures
-    /// travel and a path on this machine must not travel with them. `cpus` are those of the machine,
-    /// by which some scenarios count their users.
+    /// Reads and checks a file. Reports name it as `shown_as`, because they leave this machine and must not
+    /// carry its paths. `cpus` is the machine's number of CPUs, because some scenarios count users per CPU.
     ///
     /// # Errors
     ///
-    /// One sentence with file, line and remedy when it cannot be read, is
-    /// not TOML, has a key too many or too few, or says something impossible.
+    /// Returns one sentence with file, line and remedy. The file may be unreadable or not TOML, have a key
+    /// too many or too few, or say something impossible.
     pub fn read(path: &Path, shown_as: &str, cpus: u32) -> Result<Self, ChapterFileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ChapterFileError::unreadable(shown_as, &error))?;
         Self::parse(&text, shown_as, cpus)
     }
 
-    /// As [`ChapterFile::read`], from text.
+    /// Reads and checks the text of a file, like [`ChapterFile::read`].
     ///
     /// # Errors
     ///
-    /// As [`ChapterFile::read`].
+    /// Fails like [`ChapterFile::read`], but never because of the file system.
     pub fn parse(text: &str, shown_as: &str, cpus: u32) -> Result<Self, ChapterFileError> {
         let mut file: Self = toml::from_str(text)
             .map_err(|error| ChapterFileError::refused(text, shown_as, &error))?;
@@ -336,7 +336,8 @@ impl ChapterFile {
         }
     }
 
-    /// The first thing that one part of the file asks of another in vain.
+    /// Returns the first contradiction between parts of the file, such as the name of a scenario that does
+    /// not exist.
     fn nameless(&self) -> Option<String> {
         let claimed = self.claims.iter().map(|claim| ("claims", claim.scenario()));
         let (rounds, matrix) = (&self.rounds, &self.matrix);
@@ -399,14 +400,14 @@ impl ChapterFile {
         })
     }
 
-    /// The named scenario. Those that the file itself names are always there:
-    /// [`ChapterFile::parse`] has looked.
+    /// Returns the named scenario. [`ChapterFile::parse`] checks that every scenario that the file refers to
+    /// exists.
     pub fn scenario(&self, name: &str) -> Option<&Scenario> {
         self.scenarios.get(name)
     }
 
-    /// The scenario in which the effect is judged. A record put together by hand
-    /// may lack it; then [`ChapterFile::load`] stands in, and the verdict says so.
+    /// Returns the scenario in which the effect is judged. A record put together by hand may lack it; then
+    /// [`ChapterFile::load`] stands in, and the verdict says so.
     pub fn effect_scenario(&self) -> &Scenario {
         self.scenario(self.claims.effect().scenario())
             .unwrap_or(&self.load)
@@ -417,8 +418,8 @@ impl ChapterFile {
         self.scenario(scenario).unwrap_or(&self.load).users
     }
 
-    /// The load that a scenario makes of the chapter's requests. The first route is its own, the second that of
-    /// its writes.
+    /// Returns the load of a scenario, made of the chapter's requests. The first route is the exchange, the
+    /// second the write.
     pub fn load_of(&self, scenario: &Scenario) -> Traffic {
         let share = scenario.write_share;
         let writes = self.write.as_ref().filter(|_| share > 0.0);
@@ -447,7 +448,7 @@ impl ChapterFile {
         }
     }
 
-    /// As [`ChapterFile::load_of`], for as long as a grade needs.
+    /// Returns the load like [`ChapterFile::load_of`], for as long as a grade needs.
     pub fn check_load_of(&self, scenario: &Scenario) -> Traffic {
         let load = self.load_of(scenario);
         let duration = self.check.duration_s.map(Duration::from_secs_f64);
@@ -457,12 +458,12 @@ impl ChapterFile {
         }
     }
 
-    /// When a proof looks whether it is decided.
+    /// Returns the looks at which a proof checks whether it is decided.
     pub fn looks(&self) -> Looks {
         Looks::of_proof(self.rounds.pairs)
     }
 
-    /// The counters on `/metrics` that a round keeps.
+    /// Returns the counters on `/metrics` that a round keeps.
     pub fn metrics(&self) -> Vec<String> {
         let claimed = self.claims.iter();
         let claimed = claimed.filter_map(|claim| claim.quantity.counter());
@@ -474,9 +475,10 @@ impl ChapterFile {
         all.map(str::to_owned).collect()
     }
 
-    /// The scenarios, beside the effect's, in which something is claimed, each with the pairs of
-    /// rounds that it takes: an effect is judged by its worst of two, a prediction by an interval, and one
-    /// that is only told by one pair. Root causes are not among them: one round of each variant tells.
+    /// Returns the further scenarios, beside the effect's, in which something is claimed, each with its
+    /// number of pairs of rounds. A judged prediction needs enough pairs for an interval, and one that is
+    /// only reported needs one pair. Other claims are judged by the worse of two pairs. Root causes are left
+    /// out, because one round of each variant is enough for them.
     pub fn further_scenarios(&self) -> Vec<(&str, u32)> {
         let own = self.claims.effect().scenario();
         let mut further: Vec<(&str, u32)> = Vec::new();
@@ -498,7 +500,7 @@ impl ChapterFile {
         further
     }
 
-    /// The name of the scenario that profiles of this kind are taken in.
+    /// Returns the name of the scenario in which profiles of this kind are taken.
     pub fn profile_scenario(&self, kind: ProfileKind) -> &str {
         let own = match kind {
             ProfileKind::Await => self.rounds.await_profile_scenario.as_deref(),
@@ -508,8 +510,8 @@ impl ChapterFile {
         own.unwrap_or_else(|| self.claims.effect().scenario())
     }
 
-    /// The same claims for services that call another upstream than the lab's: without those of
-    /// scenarios that only the lab's can serve.
+    /// Removes the claims in scenarios that only the lab's own upstream can serve, for services that call
+    /// another one. The chapter's own effect and root cause stay.
     #[must_use]
     pub fn with_another_upstream(mut self) -> Self {
         let is_ours = |name: &str| {

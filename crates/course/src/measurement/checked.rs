@@ -2,49 +2,49 @@
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// A number above 0.
+/// Reads a number above 0.
 pub(crate) fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     number(from, |value| value > 0.0, "write a number above 0")
 }
 
-/// A number above 0 of a key that may be left out.
+/// Reads a number above 0, for a key that may be left out.
 pub(crate) fn positive_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     positive(from).map(Some)
 }
 
-/// A part of something that is neither nothing nor all of it.
+/// Reads a part of something: more than nothing and less than all of it.
 pub(crate) fn part<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let is_part = |value| value > 0.0 && value < 1.0;
     number(from, is_part, "write a number above 0 and below 1")
 }
 
-/// A time in seconds: 0 or more. A day is more than any round lasts, and keeps `Duration` from
+/// Reads a time in seconds: 0 or more. A day is more than any round lasts, and keeps `Duration` from
 /// overflowing.
 pub(crate) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let is_time = |value| (0.0..=86_400.0).contains(&value);
     number(from, is_time, "write seconds, from 0 to 86400")
 }
 
-/// A time in seconds above 0.
+/// Reads a time in seconds above 0.
 pub(crate) fn some_seconds<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let is_time = |value| value > 0.0 && value <= 86_400.0;
     number(from, is_time, "write seconds, above 0 and at most 86400")
 }
 
-/// A time above 0 of a key that may be left out.
+/// Reads a time above 0, for a key that may be left out.
 pub(crate) fn some_seconds_if_any<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<f64>, D::Error> {
     some_seconds(from).map(Some)
 }
 
-/// A share of requests: 0 or more, below 1.
+/// Reads a share of requests: 0 or more, below 1.
 pub(crate) fn share_of_requests<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let is_share = |value| (0.0..1.0).contains(&value);
     number(from, is_share, "write a share, 0 or more and below 1")
 }
 
-/// A rate per second.
+/// Reads a rate per second.
 pub(crate) fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let is_rate = |value| (0.0..=100_000.0).contains(&value);
     number(from, is_rate, "write a rate per second, from 0 to 100000")
@@ -61,7 +61,7 @@ fn number<'de, D: Deserializer<'de>>(
     })
 }
 
-/// A value that is right; otherwise what is said of it.
+/// Deserializes a value and checks it; `said` describes one that is not right.
 fn that<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
     is_right: impl Fn(&T) -> bool,
@@ -75,26 +75,26 @@ fn that<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     }
 }
 
-/// A whole number above 0.
+/// Reads a whole number above 0.
 pub(crate) fn some<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     let said = |value: &u32| format!("{value} cannot be meant; write 1 or more");
     that(from, |value| *value > 0, said)
 }
 
-/// A text with at least a word.
+/// Reads a text with at least a word.
 pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let said = |_: &String| "it is empty; write at least a word".to_owned();
     that(from, |text| !text.trim().is_empty(), said)
 }
 
-/// A path of a request.
+/// Reads the path of a request.
 pub(crate) fn path<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let said =
         |path: &String| format!("the path `{path}` does not start with `/`; write `/{path}`");
     that(from, |path| path.starts_with('/'), said)
 }
 
-/// The method of a request.
+/// Reads the method of a request.
 pub(crate) fn method<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let is_method = |method: &String| {
         !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase())

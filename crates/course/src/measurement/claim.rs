@@ -1,5 +1,5 @@
-//! Claims of a chapter. Every claim is one thing: a quantity, of the problem, of the fix or as
-//! their ratio, in a scenario, compared with a bound that is given or predicted.
+//! Claims of a chapter. Each claim is about one quantity in one scenario: of the problem, of the fix, or
+//! their ratio. It compares the quantity with a bound that is given or predicted.
 
 mod bound;
 mod claims;
@@ -25,23 +25,23 @@ pub const SOLUTION: &str = "solution";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The count that changes with the fault, whatever the machine does meanwhile.
+    /// The count that changes with the fault, whatever else the machine does.
     RootCause,
     /// The gain.
     Effect,
     /// The gain that the chapter's law gives for the effect in the claim's scenario.
     Prediction,
-    /// A cost that a fix may not have.
+    /// A cost that a fix may not cause.
     Guardrail,
 }
 
-/// Judge of a claim that only one of them judges.
+/// The only judge of a claim that proof and check do not both judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JudgedBy {
     /// A proof alone.
     Prove,
-    /// A check of the exercise alone: what nobody would write who knows the chapter.
+    /// A check of the exercise alone. Such claims catch edits that nobody with knowledge of the chapter would make.
     Check,
 }
 
@@ -54,12 +54,12 @@ pub struct Claim {
     /// Name of the quantity, as reports print it; a metric of the generator's has a name of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The quantity: a metric of the generator's, or the name of a counter on `/metrics`. A
-    /// prediction is about the effect's, unless it says otherwise; [`Claims`] has filled it in.
+    /// The quantity: a metric of the generator's, or the name of a counter on `/metrics`. [`Claims`] gives a
+    /// prediction the effect's unless it names one.
     #[serde(default, skip_serializing_if = "Quantity::is_unsaid")]
     pub quantity: Quantity,
-    /// The scenario: a key of `[scenarios]`. The effect names one; the others are of the effect's
-    /// unless they name one.
+    /// The scenario: a key of `[scenarios]`. The first effect must name one; [`Claims`] gives it to every
+    /// claim that names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
     /// Bound on the problem.
@@ -71,8 +71,8 @@ pub struct Claim {
     /// Bound on their ratio. Larger is better, whatever the quantity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Bound>,
-    /// Distance (as a share) that the effect may have from the prediction. Without it the prediction is
-    /// told and not judged.
+    /// Largest distance, as a share, between the effect and the prediction. Without it, the prediction is
+    /// reported but not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
     /// Unit of a counter.
@@ -82,21 +82,21 @@ pub struct Claim {
     /// count has rounds of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
-    /// Its judge, where it is not both a proof and a check.
+    /// Its only judge; `None` if both a proof and a check judge it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<JudgedBy>,
-    /// `true` if it is left out where the server's system does not report the quantity.
+    /// `true` if the claim is left out on systems that do not report the quantity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub where_reported: bool,
 }
 
 impl Claim {
-    /// The scenario that it is judged in; [`Claims`] has filled it in.
+    /// Returns the scenario that it is judged in; [`Claims`] fills it in.
     pub fn scenario(&self) -> &str {
         self.scenario.as_deref().unwrap_or_default()
     }
 
-    /// Name of its quantity, as reports print it.
+    /// Returns the name of its quantity, as reports print it.
     pub fn label(&self) -> &str {
         let of_quantity = || self.quantity.label();
         self.name.as_deref().unwrap_or_else(of_quantity)

@@ -1,7 +1,7 @@
-//! Instructions, counted by callgrind: a figure that no other program on the machine can touch.
+//! Instructions, counted by callgrind: a figure that no other program on the machine can disturb.
 //!
-//! A program does the same work `n` times and then `2n` times; the difference, divided by `n`, is
-//! what one round takes, without the program's start and end.
+//! A program does the same work `n` times and then `2n` times. The difference, divided by `n`, is the count
+//! for one round, without the program's start and end.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,15 +29,15 @@ pub struct Instructions {
     pub per_round: f64,
 }
 
-/// Instructions a round, by what callgrind said of a run of `rounds` and one of twice as many;
-/// `None` if it said something else.
+/// Computes the instructions per round from callgrind's output for a run of `rounds` and for one of twice as
+/// many. `None` if an output has no count, or if the longer run has fewer instructions.
 pub fn per_round(shorter: &str, longer: &str, rounds: u32) -> Option<f64> {
     let (shorter, longer) = (collected(shorter)?, collected(longer)?);
     let difference = longer.checked_sub(shorter)?;
     Some(difference as f64 / f64::from(rounds))
 }
 
-/// `==7== Collected : 1234567`, callgrind's last line but one.
+/// Reads the count from `==7== Collected : 1234567`, callgrind's last line but one.
 fn collected(said: &str) -> Option<u64> {
     said.lines()
         .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())

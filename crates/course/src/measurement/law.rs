@@ -27,8 +27,8 @@ pub enum Law {
         /// Calls that the problem lets be in flight at once.
         #[serde(deserialize_with = "checked::some")]
         problem_in_flight: u32,
-        /// The counter on `/metrics` that tells how long one takes in the problem's own rounds, in
-        /// seconds, where more belongs to it than the wait of `call_ms`.
+        /// Counter on `/metrics` for the length of a call in the problem's own rounds, in seconds. Needed
+        /// where a call takes longer than the wait of `call_ms`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         measured_by: Option<String>,
     },
@@ -39,10 +39,11 @@ pub enum Law {
     /// lock for the time `T` that one of them holds it; the next generation begins after that. With a share
     /// `w` of writes a generation and its write have 1/w requests on average, and λ ≤ 1/(wT).
     ///
-    /// This bound is for writes that lie evenly, as the embedded generator sends them. Where they fall at
-    /// random, a share `w` follows another write directly and shares its barrier, so that 1/(1 - w) times
-    /// as many pass. Without a held lock `N` users who think for `Z` get λ ≤ N/(Z + (1 - w)T), because a
-    /// write makes no call (the response time law, as for [`Law::Little`]).
+    /// This bound is for evenly spaced writes, as the embedded generator sends them. If writes fall at
+    /// random, a share `w` of them follows another write directly and shares its barrier. Then 1/(1 - w)
+    /// times as many requests pass. Without a held lock, `N` users who think for `Z` get
+    /// λ ≤ N/(Z + (1 - w)T), because a write makes no call. That is the response time law, as for
+    /// [`Law::Little`].
     Barrier {
         /// Time for which a reader of the problem holds its guard, in milliseconds.
         #[serde(deserialize_with = "checked::positive")]
@@ -52,14 +53,14 @@ pub enum Law {
     /// capabilities", AFIPS Spring Joint Computer Conference, 1967): work of which a share `p` vanishes
     /// becomes 1/(1 - p) times as fast.
     ///
-    /// The share is extrapolated from a probe: a variant that does the part `left` of the work and nothing
-    /// of the rest. If it answers `g` times as many requests as the problem, a request takes 1/g of the
-    /// time, and leaving out 1 - `left` of the work has saved (1 - `left`)p. So p = (1 - 1/g)/(1 - `left`).
-    /// Nothing of the fix's own rounds goes into it.
+    /// The share is extrapolated from a probe: a variant that does the part `left` of the work and is
+    /// otherwise the same. If it answers `g` times as many requests as the problem, a request takes 1/g of
+    /// the time. So leaving out 1 - `left` of the work has saved (1 - `left`)p, and
+    /// p = (1 - 1/g)/(1 - `left`). The prediction uses nothing from the fix's own rounds.
     ///
-    /// A share that is read off a CPU profile says less than that. Checks and register saves that the work
-    /// needs are inlined around it, and on a CPU that executes out of order the rest waits for results of
-    /// the work, or is sampled in its stead: all of that counts as rest, and goes as well.
+    /// A share that is read off a CPU profile is too small. Checks and register saves that the work needs are
+    /// inlined around it. A CPU that executes out of order also attributes waits for the work's results to
+    /// other code. Both count as the rest, and the fix removes them, too.
     Amdahl {
         /// Work that the fix removes, in a few words for a sentence: `cloning, allocating and freeing`.
         removes: String,
@@ -70,8 +71,8 @@ pub enum Law {
         left: f64,
         /// The scenario in which problem and probe are compared: a key of `[scenarios]`.
         scenario: String,
-        /// Parts of the names of frames: the share of a CPU profile's samples that have one on their stack is
-        /// told beside the prediction.
+        /// Parts of the names of frames. Beside the prediction, reports print the share of a CPU profile's
+        /// samples that have such a frame on their stack.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         frames: Vec<String>,
     },
@@ -80,11 +81,10 @@ pub enum Law {
     /// second that take `S` of CPU time each, wherever the work is done. So moving the work gains no
     /// throughput.
     ///
-    /// What it gains is bystanders' wait. With `N` users who ask without a pause there are up to `N` pieces
-    /// of work in a queue. Where one thread does the work and everything else in the order of arrival,
-    /// another request waits for all of them, up to NS. Where the work has threads of its own, it waits for
-    /// the scheduler at most, which is not longer than the piece that runs, S. The prediction is the ratio
-    /// of the two, N.
+    /// Bystanders wait less, however. With `N` users who ask without a pause there are up to `N` pieces of
+    /// work in a queue. If one thread does the work and everything else in the order of arrival, another
+    /// request waits for all of them, up to NS. If the work has threads of its own, it waits for the
+    /// scheduler at most: no longer than the piece that runs, S. The prediction is the ratio of the two, N.
     Utilisation {
         /// CPU time of one piece of work, in milliseconds.
         #[serde(deserialize_with = "checked::positive")]
@@ -95,26 +95,26 @@ pub enum Law {
     /// away and leaves the request as it is makes it R/S times as short.
     ///
     /// Both are the 99th percentile of the problem's bystanders: `R` beside the load of the prediction's
-    /// scenario, `S` in a scenario in which next to nobody else is there.
+    /// scenario, `S` in a scenario with almost no other load.
     Wait {
         /// The scenario in which a bystander is alone: a key of `[scenarios]`.
         scenario: String,
     },
     /// The utilisation law for work that fills every CPU it gets: `m` busy CPUs answer X = m/S requests per
-    /// second that take `S` of CPU time each. A service whose workers reach more of the machine's CPUs
-    /// answers as many times more, for as long as a request costs no more beside others of its kind:
-    /// threads of one core, and CPUs that share a memory, may make it.
+    /// second that take `S` of CPU time each. Throughput grows with the number of CPUs that the workers
+    /// reach, as long as a request does not cost more beside others of its kind. It may cost more on threads
+    /// of one core, and on CPUs that share a memory.
     ///
-    /// What it costs there is found out with the problem: as many of it side by side as there are CPUs,
-    /// each on a CPU of its own, answer what the fix can be expected to.
+    /// The problem measures that cost: as many instances as there are CPUs run side by side, each on a CPU of
+    /// its own. Together they answer as much as the fix can be expected to answer.
     Workers {
         /// The scenario in which the problem runs side by side: a key of `[scenarios]`.
         scenario: String,
     },
-    /// Of memory that lies in one of `n` regions, a CPU that is anywhere finds 1/n nearby and reaches (n -
-    /// 1)/n across, where an access takes `across` times as long. So the mean access takes (1 + (n - 1)
-    /// `across`)/n times as long as one nearby. If all accesses are made nearby, the share `memory_bound`
-    /// of the time shrinks by that factor, and the rest stays: Amdahl's law.
+    /// Model of a machine with `n` memory regions. If data lies in one region, a CPU that may be anywhere
+    /// makes 1/n of its accesses nearby. The other (n - 1)/n go across and take `across` times as long. So
+    /// the mean access takes (1 + (n - 1) `across`)/n times as long as one nearby. If all accesses are made
+    /// nearby, the share `memory_bound` of the time shrinks by that factor, and the rest stays: Amdahl's law.
     ///
     /// With one region both mixes are the same, and the law predicts no gain.
     Locality {
@@ -128,7 +128,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// The name that reports print, such as `Little's law`.
+    /// Returns the name that reports print, such as `Little's law`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Little { .. } => "Little's law",
@@ -141,7 +141,7 @@ impl Law {
         }
     }
 
-    /// The time in ms that no honest answer can undercut, where the law knows one.
+    /// Returns the shortest time in ms that a correct answer can take, if the law knows one.
     pub fn shortest_answer_ms(&self) -> Option<f64> {
         match self {
             Self::Little { call_ms: ms, .. } | Self::Barrier { hold_ms: ms } => Some(*ms),
@@ -149,7 +149,7 @@ impl Law {
         }
     }
 
-    /// The variant that runs beside the problem in the law's own rounds; `None` for the fix.
+    /// Returns the variant that runs beside the problem in the law's own rounds; `None` for the fix.
     pub fn probe(&self) -> Option<&str> {
         match self {
             Self::Amdahl { probe, .. } => Some(probe),
@@ -157,7 +157,7 @@ impl Law {
         }
     }
 
-    /// The frames of a CPU profile whose share is told beside the law's.
+    /// Returns the frames whose share of a CPU profile reports print beside the prediction.
     pub fn frames(&self) -> &[String] {
         match self {
             Self::Amdahl { frames, .. } => frames,
@@ -165,7 +165,7 @@ impl Law {
         }
     }
 
-    /// The counters on `/metrics` that the law needs.
+    /// Returns the counters on `/metrics` that the law needs.
     pub fn metrics(&self) -> Vec<&str> {
         match self {
             Self::Workers { .. } => vec![CPUS, WORKERS],
@@ -174,12 +174,12 @@ impl Law {
         }
     }
 
-    /// Returns whether there are machines on which the problem has no fault.
+    /// Returns whether the problem has no fault on some machines.
     pub fn depends_on_the_machine(&self) -> bool {
         matches!(self, Self::Workers { .. })
     }
 
-    /// The scenario of the rounds that the law predicts from, where it needs some.
+    /// Returns the scenario of the rounds that the law predicts from, if it needs any.
     pub fn scenario(&self) -> Option<&String> {
         match self {
             Self::Amdahl { scenario, .. }

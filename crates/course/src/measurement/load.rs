@@ -1,5 +1,5 @@
-//! Requests to a chapter's server, as `chapter.toml` has it: used by the embedded
-//! generator, k6 and Locust alike.
+//! Requests to a chapter's server, as `chapter.toml` describes them: used by the embedded generator, k6 and
+//! Locust alike.
 
 use engine::traffic::{self, Expected, Request, Route, Traffic};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// `GET path`, which must answer `answer`.
+    /// Makes the request `GET path`, which must answer `answer`.
     pub fn get(path: &str, answer: &str) -> Self {
         Self {
             method: get(),
@@ -34,12 +34,12 @@ impl Exchange {
         }
     }
 
-    /// This request as a share (0 to 1) of all that users send.
+    /// Returns this request as a share (0 to 1) of all that users send.
     pub fn route(&self, share: f64) -> Route {
         Route::of(self.into(), share)
     }
 
-    /// A second of so many users who send nothing else, and again at once.
+    /// Makes a load of `users` users who send only this request, without a pause, for one second.
     pub fn by(&self, users: u32) -> Traffic {
         Traffic::closed([self.route(1.0)], users)
     }

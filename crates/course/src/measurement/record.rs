@@ -54,7 +54,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Twelve characters of the hash, and whether files differed.
+    /// Formats twelve characters of the hash, and says if files differed.
     pub fn in_short(&self) -> String {
         let short = self.hash.get(..12).unwrap_or(&self.hash);
         let changed = if self.dirty { " with changes" } else { "" };
@@ -70,7 +70,7 @@ pub enum Purpose {
     Equal,
     /// One of a pair, problem and fix, in a scenario in which something is claimed.
     Claim,
-    /// The same load by another generator, in records from when `capture` compared them.
+    /// Load of a claim by another generator, in records from when `capture` compared generators.
     Agreement,
     /// A root cause's own round, where it is counted in another scenario or on another build.
     RootCause,
@@ -104,8 +104,8 @@ pub struct Round {
     pub server_cpu_s: Option<f64>,
     /// Time for which a quota held the run back, in seconds.
     pub throttled_s: Option<f64>,
-    /// Share (0 to 1) of the machine's CPU time that others used meanwhile; `None` where the system
-    /// does not tell, and in older records.
+    /// Share (0 to 1) of the machine's CPU time that other programs used during the round. `None` where the
+    /// system does not report it, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere_share: Option<f64>,
     /// Start of the server to end of the load, in seconds.
@@ -128,7 +128,7 @@ pub struct ConnectionsAt {
 }
 
 impl Round {
-    /// The value of a quantity in this round; `None` where it was not measured.
+    /// Returns the value of a quantity in this round; `None` if it was not measured.
     pub fn value(&self, quantity: &Quantity) -> Option<f64> {
         match quantity {
             Quantity::Metric(metric) => metric.of(&self.outcome),
@@ -141,7 +141,7 @@ impl Round {
         }
     }
 
-    /// Returns whether the value of a quantity is only known to be at least what it is.
+    /// Returns whether the value of `quantity` in this round is a lower bound.
     pub fn is_at_least(&self, quantity: &Quantity) -> bool {
         match quantity {
             Quantity::Metric(metric) => metric.is_at_least(&self.outcome),
@@ -149,8 +149,8 @@ impl Round {
         }
     }
 
-    /// Returns whether the verdict rests on it, too. The rounds of other generators and those of the
-    /// chapter's table only stand beside it.
+    /// Returns whether the verdict rests on this round. It does not rest on disturbed rounds, baselines and
+    /// other generators, nor on rounds for the table or the plot of connections.
     pub fn is_judged(&self) -> bool {
         !matches!(
             self.purpose,
@@ -167,15 +167,15 @@ impl Record {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
 
-    /// The rounds of one purpose, in the order in which they ran.
+    /// Returns the rounds of one purpose, in the order in which they ran.
     pub fn rounds_for(&self, purpose: Purpose) -> impl Iterator<Item = &Round> {
         self.rounds
             .iter()
             .filter(move |round| round.purpose == purpose)
     }
 
-    /// The rounds of problem and fix in one scenario, in the order in which they ran, those of the fix
-    /// again among them.
+    /// Returns the rounds of problem and fix in one scenario, in the order in which they ran, those of the
+    /// fix again among them.
     pub fn claimed_in(&self, scenario: &str) -> Vec<&Round> {
         let is_claimed = |round: &&Round| {
             matches!(round.purpose, Purpose::Claim | Purpose::Equal) && round.scenario == scenario
@@ -183,13 +183,13 @@ impl Record {
         self.rounds.iter().filter(is_claimed).collect()
     }
 
-    /// The rounds that the effect is judged by.
+    /// Returns the rounds by which the effect is judged.
     pub fn effect_rounds(&self) -> Vec<&Round> {
         self.claimed_in(self.chapter.claims.effect().scenario())
     }
 
-    /// Looks at the rounds of a scenario: those of the effect's are looked at again
-    /// and again, and of the others there is a fixed number.
+    /// Returns the looks at the rounds of a scenario: repeated ones for the effect's scenario, a single one
+    /// for the others.
     pub fn looks_at(&self, scenario: &str) -> Looks {
         if scenario == self.chapter.claims.effect().scenario() {
             self.chapter.looks()
@@ -198,13 +198,12 @@ impl Record {
         }
     }
 
-    /// Number of triplets (problem, fix and fix again) in the effect's scenario.
+    /// Returns the number of triplets (problem, fix and fix again) in the effect's scenario.
     pub fn triplets(&self) -> u32 {
         u32::try_from(self.effect_rounds().len() / 3).unwrap_or(u32::MAX)
     }
 
-    /// The rounds that a claim is judged by: its own where it is counted apart, else those of its
-    /// scenario.
+    /// Returns the rounds by which a claim is judged: its own if it is counted apart, otherwise those of its scenario.
     pub fn rounds_of(&self, claim: &Claim) -> Vec<&Round> {
         let own: Vec<&Round> = match claim.role {
             Role::RootCause => self
@@ -220,8 +219,8 @@ impl Record {
         }
     }
 
-    /// The rounds that were measured together, of these: a problem with the fix, and where it was measured
-    /// again with both; `None` in place of others.
+    /// Groups `rounds` that were measured together: problem and fix, or problem, fix and fix again. A group
+    /// of anything else becomes `None`.
     pub fn compared<'r>(&self, rounds: &[&'r Round]) -> Vec<Option<Compared<'r>>> {
         let is_again = |round: &&Round| round.purpose == Purpose::Equal;
         let size = if rounds.iter().any(is_again) { 3 } else { 2 };

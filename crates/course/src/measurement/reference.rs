@@ -26,8 +26,8 @@ pub struct Published {
 ///
 /// # Errors
 ///
-/// In a sentence, when the text is not TOML, or holds no such figure, or one that is neither a number
-/// nor a string.
+/// Returns a sentence if the text is not TOML or lacks a figure. A figure must be a number, a string or an
+/// array of these.
 pub fn look_up(
     figures: &str,
     shown_as: &str,
@@ -63,7 +63,8 @@ pub fn look_up(
         .collect()
 }
 
-/// A number or a word; several, such as a figure for each stage, one after the other.
+/// Formats a number or a string. The elements of an array, such as a figure for each stage, are joined by
+/// arrows.
 fn in_words(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::Integer(value) => Some(value.to_string()),

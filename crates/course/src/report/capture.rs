@@ -1,14 +1,12 @@
 //! Recorded evidence of one chapter, as the folder `flamegraphs/chapterN/`:
 //!
-//! - `capture.json`, the [`Record`], and `VARIANT.KIND.folded`, the stacks of
-//!   its profiles: what was measured. Profiles in pprof's format
-//!   (`VARIANT.KIND.pb.gz`) and dhat's (`VARIANT.heap.json`) may stand beside them; nothing is derived from those.
-//! - everything else is derived from them, byte for byte the same on any
-//!   machine: Markdown (`table.md`, `rounds.md`, `environment.md`,
-//!   `published.md`, `matrix.md`,
-//!   `baselines.md`, `instructions.md`, `values.md`), flamegraphs
-//!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
-//! - `agreement.md` is what the study `agreement` printed.
+//! - The measured data are `capture.json`, the [`Record`], and `VARIANT.KIND.folded`, the stacks of its profiles.
+//!   Profiles in pprof's format (`VARIANT.KIND.pb.gz`) and dhat's (`VARIANT.heap.json`) may stand beside them.
+//!   Nothing is derived from those.
+//! - Everything else is derived from the measured data, byte for byte the same on any machine: Markdown (`table.md`,
+//!   `rounds.md`, `environment.md`, `published.md`, `matrix.md`, `baselines.md`, `instructions.md`, `values.md`),
+//!   flamegraphs (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
+//! - `agreement.md` is the output of the study `agreement`.
 
 mod error;
 mod variants;
@@ -37,7 +35,7 @@ use engine::{
 /// The record's file in a capture.
 pub const RECORD: &str = "capture.json";
 
-/// A table that a study makes.
+/// Table that the study `agreement` makes.
 const AGREEMENT: &str = "agreement.md";
 /// Texts of files, by their path within a folder, `/` between parts.
 pub type Files = BTreeMap<String, String>;
@@ -45,18 +43,18 @@ pub type Files = BTreeMap<String, String>;
 /// A record with the folded stacks of its profiles, by file name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capture {
-    /// What was measured.
+    /// The measured data, without stacks.
     pub record: Record,
     /// Folded stacks, by [`Profile::folded_name`].
     pub folded: Files,
 }
 
 impl Capture {
-    /// Reads what was measured from a capture's folder.
+    /// Reads the measured data from a capture's folder.
     ///
     /// # Errors
     ///
-    /// When the record is not there or not one, or stacks are missing.
+    /// Fails if the record is missing or is not a record of this version, or if stacks are missing.
     pub fn read(folder: &Path) -> Result<Self, CaptureError> {
         let path = folder.join(RECORD);
         let record = parse(&read(&path)?, &path)?;
@@ -79,20 +77,19 @@ impl Capture {
         })
     }
 
-    /// Writes what was measured and everything derived from it into `folder`.
-    /// Nothing is written unless all of it could be derived.
+    /// Writes the measured data and everything derived from it into `folder`. Writes nothing unless all of it
+    /// can be derived.
     ///
     /// # Errors
     ///
-    /// When the record holds a figure that is no number, a profile cannot be
-    /// drawn, or the folder cannot be written.
+    /// Fails if the record holds a figure that is not a number, if a profile cannot be drawn, or if the
+    /// folder cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), CaptureError> {
         let path = folder.join(RECORD);
         let mut json = serde_json::to_string_pretty(&self.record)
             .map_err(|error| not_a_record(&path, &error))?;
         json.push('\n');
-        // Derived from what can be read again, not from what is in memory: a
-        // reader of the file must get the same bytes.
+        // Derive from the text of the file, not from memory: a reader of the file must get the same bytes.
         let as_read = Self {
             record: parse(&json, &path)?,
             folded: self.folded.clone(),
@@ -103,16 +100,16 @@ impl Capture {
         write_all(folder, &files)
     }
 
-    /// What follows from the record.
+    /// Judges the record.
     pub fn analysis(&self) -> Analysis {
         analyse(&self.record)
     }
 
-    /// Every derived file.
+    /// Derives every other file.
     ///
     /// # Errors
     ///
-    /// When a profile cannot be drawn.
+    /// Fails if a profile cannot be drawn.
     pub fn derived(&self) -> Result<Files, CaptureError> {
         let record = &self.record;
         let analysis = self.analysis();
@@ -139,7 +136,7 @@ impl Capture {
         Ok(files)
     }
 
-    /// The plots by name; those without anything to show are left out.
+    /// Draws the plots, by name; leaves out those without anything to show.
     pub fn plots(&self) -> Vec<(&'static str, String)> {
         let scenario = self.record.chapter.effect_scenario();
         let users = figures::things(scenario.users.into(), "user");
@@ -170,11 +167,11 @@ impl Capture {
             .collect()
     }
 
-    /// The flamegraphs by name, `problem.cpu` or `diff.cpu`.
+    /// Draws the flamegraphs, by name such as `problem.cpu` or `diff.cpu`.
     ///
     /// # Errors
     ///
-    /// When folded stacks have a line without a count.
+    /// Fails if folded stacks have a line without a count.
     pub fn flamegraphs(&self) -> Result<Vec<(String, String)>, CaptureError> {
         let mut drawn = Vec::new();
         let package = &self.record.chapter.package;
@@ -202,7 +199,7 @@ impl Capture {
         Ok(drawn)
     }
 
-    /// The profile of a variant, where one was taken.
+    /// Returns the profile of a variant, if one was taken.
     pub fn profile(&self, variant: &str, kind: ProfileKind) -> Option<&Profile> {
         self.record
             .profiles
@@ -210,7 +207,7 @@ impl Capture {
             .find(|profile| profile.variant == variant && profile.kind == kind)
     }
 
-    /// The record's shares of frames are those of the stacks beside it.
+    /// Checks that the record's shares of frames agree with the stacks beside it.
     fn verify_shares(&self, folder: &Path) -> Result<(), CaptureError> {
         let frames = self.record.chapter.law.frames();
         for profile in &self.record.profiles {
@@ -229,8 +226,8 @@ impl Capture {
         Ok(())
     }
 
-    /// The stacks with the same names for the same functions of different variants, which are in
-    /// modules of their own: `chapter1::problem::read` and `chapter1::solution::read`.
+    /// Replaces the variant's module in the stacks, so that the same function has one name in all variants:
+    /// `chapter1::problem::read` and `chapter1::solution::read` become equal.
     fn comparable_stacks(&self, profile: &Profile) -> String {
         let package = &self.record.chapter.package;
         let module = format!("{package}::{}::", profile.variant);
@@ -245,7 +242,7 @@ impl Capture {
     }
 }
 
-/// Connections taken up and finished since the load began, of problem and solution.
+/// Draws the connections accepted and finished since the load began, for problem and solution.
 fn connections(record: &Record) -> [(&'static str, Option<String>); 2] {
     let of = |variant: &str| {
         let line = |name: &str, count: fn(&ConnectionsAt) -> u64| Series {
@@ -277,7 +274,7 @@ fn connections(record: &Record) -> [(&'static str, Option<String>); 2] {
 ///
 /// # Errors
 ///
-/// As [`Capture::read`] and [`Capture::write`].
+/// Fails like [`Capture::read`] and [`Capture::derived`], or if the folder cannot be written.
 pub fn derive(folder: &Path) -> Result<(), CaptureError> {
     write_all(folder, &Capture::read(folder)?.derived()?)
 }
@@ -297,7 +294,7 @@ pub fn verify(folder: &Path) -> Result<(), CaptureError> {
 ///
 /// # Errors
 ///
-/// When the folder cannot be written.
+/// Fails if the folder cannot be written.
 pub fn write_all(folder: &Path, files: &Files) -> Result<(), CaptureError> {
     for (name, text) in files {
         let path = folder.join(name);
@@ -309,11 +306,11 @@ pub fn write_all(folder: &Path, files: &Files) -> Result<(), CaptureError> {
     Ok(())
 }
 
-/// Compares derived files with those that are in their folder.
+/// Compares derived files with the files in their folder.
 ///
 /// # Errors
 ///
-/// Names the first that is missing, differs, or is left over.
+/// Names the first file that is missing, differs, or is left over.
 pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
     let stale = |name: &str, difference| CaptureError::Stale {
         path: folder.join(name),

@@ -1,4 +1,4 @@
-//! The claims as scripts read them: one object each, with plain numbers.
+//! The claims in the form that scripts read: one object each, with plain numbers.
 
 use crate::analysis::finding::Finding;
 use crate::measurement::claim::Role;
@@ -7,32 +7,32 @@ use serde::Serialize;
 /// One claim with its figures, in `prove --format json` and `check --format json` alike.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimSummary {
-    /// What it is for.
+    /// Its role.
     pub role: Role,
-    /// What is measured, for people.
+    /// Name of the quantity, for people.
     pub name: String,
     /// Its key: a metric of the generator's, or a counter on `/metrics`.
     pub quantity: String,
     /// The scenario that it was measured in.
     pub scenario: String,
-    /// What the plain numbers count: `1/s`, `ms`, `bytes`, …; empty for a count.
+    /// Unit of the plain numbers: `1/s`, `ms`, `bytes`, …; empty for a count.
     pub unit: &'static str,
-    /// The problem's figure; of a prediction, what is predicted.
+    /// The problem's figure; for a prediction, the predicted one.
     pub problem: Option<f64>,
-    /// The fix's figure; of a prediction, what is predicted.
+    /// The fix's figure; for a prediction, the predicted one.
     pub fix: Option<f64>,
-    /// Fix to problem, larger being better; of a prediction, what is predicted.
+    /// Ratio of fix to problem, larger being better; for a prediction, the predicted one.
     pub ratio: Option<f64>,
     /// Its 95 % interval, low then high.
     pub interval: Option<(f64, f64)>,
-    /// How far from 1 the ratio of equal servers was: 0.05 is 5 %.
+    /// Distance of the ratio of equal servers from 1: 0.05 is 5 %.
     pub noise_floor: Option<f64>,
-    /// Of a prediction: the ratio that was measured.
+    /// Measured ratio, for a prediction only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
-    /// What was claimed, such as `ratio >= 300`; null for a prediction that is only told.
+    /// Bound that was claimed, such as `ratio >= 300`; null for a prediction that is only reported.
     pub bound: Option<String>,
-    /// Whether it holds; null for a prediction that is only told.
+    /// `true` if it holds; null for a prediction that is only reported.
     pub holds: Option<bool>,
 }
 

@@ -1,5 +1,5 @@
-//! The pictures that stand still, of the front page, the gallery and the chapters, drawn from recorded
-//! stacks without the names that give a chapter away.
+//! Still pictures for the front page, the gallery and the chapters, drawn from recorded stacks. They leave
+//! out the names that give a chapter away.
 
 use ecosystem::{crate_of, place_of};
 use engine::folded;
@@ -20,13 +20,14 @@ const KNOWN: [(&str, &str); 5] = [
     ("Iterator::any", "Iterator::any"),
 ];
 
-/// A profile of a capture as a picture, and its boxes as a Markdown list; `None` where it was not taken.
-/// A line leads to the boxes whose names begin with those of `pointed`. Names that begin with the first of a pair of
-/// `renamed` begin with the second instead; neighbours that are called the same then are one box.
+/// Draws a profile of a capture as a picture, with its boxes as a Markdown list; `None` if it was not taken.
+/// A line leads to each box whose name begins with an entry of `pointed`. A name that begins with the first
+/// of a pair in `renamed` begins with the second instead. Adjacent frames that then have the same name become
+/// one box.
 ///
 /// # Errors
 ///
-/// When a line of its stacks has no count.
+/// Fails if a line of its stacks has no count.
 pub fn draw(
     capture: &Capture,
     variant: &str,
@@ -79,7 +80,7 @@ fn rename(frames: &mut Vec<String>, renamed: &[(&str, &str)]) {
     for frame in frames.iter_mut() {
         let new = renamed.iter().find_map(|(before, after)| {
             let rest = frame.strip_prefix(before)?;
-            // `app::read`, line 31, but not `app::reader`.
+            // `app::read` matches in `app::read, line 31`, but not in `app::reader`.
             let is_whole =
                 !rest.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_');
             is_whole.then(|| format!("{after}{rest}"))
@@ -91,7 +92,7 @@ fn rename(frames: &mut Vec<String>, renamed: &[(&str, &str)]) {
     frames.dedup();
 }
 
-/// The frames of a CPU's stack that are about the service.
+/// Picks the frames of a CPU's stack that are about the service.
 fn running(frames: &[&str]) -> Vec<String> {
     let has = |part: &str| frames.iter().any(|frame| frame.contains(part));
     let thread = if has("__libc_start_main") {
@@ -132,7 +133,7 @@ fn running(frames: &[&str]) -> Vec<String> {
     shown
 }
 
-/// The chain of awaits, with short names.
+/// Shortens the names in a chain of awaits.
 fn waiting(frames: &[&str]) -> Vec<String> {
     let short = |frame: &&str| {
         let (name, place) = frame.split_once(" (src").unwrap_or((frame, ""));
@@ -151,7 +152,7 @@ fn waiting(frames: &[&str]) -> Vec<String> {
     frames.iter().map(short).collect()
 }
 
-/// Whether a frame has a path, and this is the crate in it.
+/// Returns whether a frame has a path, and `krate` is the crate in it.
 fn is_crate(krate: &str, frame: &str) -> bool {
     frame.contains(&format!("{krate}::"))
 }
@@ -160,7 +161,7 @@ fn is_own(krate: &str) -> bool {
     krate == "lab" || krate.starts_with("chapter")
 }
 
-/// `chapter1::problem::read::{{closure}}` as `app::read`.
+/// Shortens `chapter1::problem::read::{{closure}}` to `app::read`.
 fn own(frame: &str) -> String {
     let frame = frame.trim_start_matches('<');
     let frame = frame.split(" as ").next().unwrap_or(frame);
@@ -173,7 +174,7 @@ fn own(frame: &str) -> String {
     format!("app::{}", parts[kept..].join("::"))
 }
 
-/// The service's own code is dark, the runtime grey.
+/// Chooses a box's colour: dark for the service's own code, grey for the runtime.
 fn colour(name: &str, kind: ProfileKind) -> &'static str {
     let is_runtime = name.ends_with(" thread") || name.starts_with("tokio") && !name.contains(':');
     match (name.starts_with("app::"), kind) {

@@ -10,11 +10,11 @@ use crate::report::capture::{Capture, CaptureError};
 use engine::figures;
 use engine::profile::ProfileKind;
 
-/// The report of a capture.
+/// Writes the report of a capture.
 ///
 /// # Errors
 ///
-/// When a profile cannot be drawn.
+/// Fails if a profile cannot be drawn.
 pub fn page(capture: &Capture) -> Result<String, CaptureError> {
     let record = &capture.record;
     let chapter = &record.chapter;

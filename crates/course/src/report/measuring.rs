@@ -1,4 +1,4 @@
-//! Plots of the tables that studies print: `flamegraphs/measuring/NAME.md` gives
+//! Plots of the tables that studies print: `flamegraphs/measuring/NAME.md` becomes
 //! `flamegraphs/measuring/plots/NAME.svg`.
 
 use engine::figures::{self, number};
@@ -13,7 +13,7 @@ pub const PLOTTED: [&str; 4] = [
     "heat-map-8",
 ];
 
-/// The plot of one of the tables; `None` when the table lacks what its plot shows.
+/// Draws the plot of one of the tables; `None` if the table lacks the figures for it.
 pub fn plot(name: &str, table: &str) -> Option<String> {
     let rows = rows(table);
     let (heads, rows) = rows.split_first()?;
@@ -29,7 +29,7 @@ pub fn plot(name: &str, table: &str) -> Option<String> {
     }
 }
 
-/// The cells of a table's rows, its headings first.
+/// Splits a table into the cells of its rows, with the headings first.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let lines = table.lines().filter_map(|line| {
         let cells = line.trim().strip_prefix('|')?.trim_end_matches('|');
@@ -41,7 +41,7 @@ fn rows(table: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The rows by what stands in one column, in the order in which it comes first.
+/// Groups the rows by the content of one column, in the order of first appearance.
 fn by(column: usize, rows: &[Vec<String>]) -> Vec<(&str, Vec<&Vec<String>>)> {
     let mut groups: Vec<(&str, Vec<_>)> = Vec::new();
     for row in rows {
@@ -57,7 +57,7 @@ fn by_rate(title: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String
     lines(title, "requests asked per second", heads, rows)
 }
 
-/// Every column of times against the first.
+/// Draws every column of times against the first column.
 fn lines(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
     let is_time = |cell: &String| cell.ends_with(" ms") || cell.ends_with(" s");
     let points = |column: usize| {
@@ -80,8 +80,8 @@ fn lines(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> O
     plots::xy(title, &across, &latency("latency"), &series, true)
 }
 
-/// Rows of a variant: from which second on its pings were due, how many seconds lay between two of them,
-/// and their latencies in ms.
+/// Draws a heat map. A row holds a variant, the second at which its first ping was due, the seconds between
+/// two pings, and the pings' latencies in ms.
 fn heat_map(title: &str, rows: &[Vec<String>]) -> Option<String> {
     let points = |row: &Vec<String>| {
         let (from, apart) = (row[1].parse::<f64>().ok()?, row[2].parse::<f64>().ok()?);

@@ -1,5 +1,5 @@
-//! Plots as SVG: the same figures give the same bytes; legible on light and
-//! dark pages, on a phone, and without telling colours apart. One without anything to show is none.
+//! Plots as SVG. Equal figures give equal bytes. Plots are legible on light and dark pages, on a phone, and
+//! to readers who cannot tell colours apart. A plot without anything to show is `None`.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use drawing::{
 
 /// One direction of a plot of anything against anything.
 pub struct Direction<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// A value as text.
+    /// Formats a value as text.
     pub label: &'a dyn Fn(f64) -> String,
 }
 
 impl<'a> Direction<'a> {
-    /// Values of this name, told as `label` says.
+    /// Makes the direction `name`, whose values `label` formats.
     pub fn new(name: &str, label: &'a dyn Fn(f64) -> String) -> Self {
         Self {
             name: name.to_owned(),
@@ -33,9 +33,9 @@ impl<'a> Direction<'a> {
 /// Marks of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Marks {
-    /// What they are, for the key.
+    /// Name of the marks, for the key.
     pub name: String,
-    /// Where they stand.
+    /// Places of the marks.
     pub points: Vec<Point>,
 }
 
@@ -46,13 +46,13 @@ pub struct Point {
     pub across: f64,
     /// Its value up.
     pub up: f64,
-    /// Whether the value up is a lower limit, as of latencies of which the longest were still running:
-    /// its mark is hollow.
+    /// `true` if the value up is a lower bound, such as a latency while the slowest requests were still
+    /// running. Its mark is hollow.
     pub is_at_least: bool,
 }
 
 impl Point {
-    /// A mark whose value is known.
+    /// Makes a mark whose value is known.
     pub fn at(across: f64, up: f64) -> Self {
         Self {
             across,
@@ -65,14 +65,14 @@ impl Point {
 /// One line of a time series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it is, for the key.
+    /// Name of the line, for the key.
     pub name: String,
     /// Seconds and value.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Anything against anything: up to eight series of marks. `is_joined` draws a line through each.
-/// `None` when no series has a point that both directions can show.
+/// Draws anything against anything: up to eight series of marks. `is_joined` draws a line through each.
+/// `None` if no series has a point that both directions can show.
 pub fn xy(
     title: &str,
     across: &Direction<'_>,
@@ -120,8 +120,8 @@ pub fn xy(
         title,
         description: format!("{}, for {}.", told.join("; "), names.join(", ")),
         across: Axis {
-            // Lines go through a few places, and those are what the axis names. In factors only powers of
-            // ten have room beside each other.
+            // Lines go through a few places, and the axis names these. A logarithmic axis has room for powers
+            // of ten only.
             scale: match wide {
                 (low, high) if !is_joined && is_apart(wide) => Scale::log(low / 1.5..high * 1.5),
                 _ => Scale::over(wide, if is_joined { places } else { Vec::new() }),
@@ -136,26 +136,25 @@ pub fn xy(
     plot.svg()
 }
 
-/// Latencies of a round, and of how many answers they are.
+/// Function that reads a round's latencies and their number of answers.
 pub type Answers = fn(&Round) -> Option<(&Latency, u64)>;
 
-/// Those of the load's own requests.
+/// Returns the latencies of the load's own requests.
 pub fn of_requests(round: &Round) -> Option<(&Latency, u64)> {
     Some((&round.outcome.latency, round.outcome.completed))
 }
 
-/// Those of the bystanders, from the moment at which each was due.
+/// Returns the latencies of the bystanders, from the moment at which each was due.
 pub fn of_bystanders(round: &Round) -> Option<(&Latency, u64)> {
     let bystander = round.outcome.bystander.as_ref()?;
     Some((&bystander.latency, bystander.completed))
 }
 
-/// Latency against percentile, every round of any variants a line. The percentiles are
-/// spread as 1/(1-q), as in G. Tene's HDR histogram plots: each step to the
-/// right looks at ten times fewer, slower answers.
+/// Draws latency against percentile, with a line for each round. The percentiles are spread as 1/(1-q), as in
+/// G. Tene's HDR histogram plots: each step to the right shows ten times fewer, slower answers.
 ///
-/// A round of n answers says nothing about fewer than one in n: its line ends there.
-/// `None` when no round has answers.
+/// A round of n answers says nothing about fewer than one in n, so its line ends there. `None` if no round
+/// has answers.
 pub fn by_percentile(title: &str, rounds: &[&Round], answers: Answers) -> Option<String> {
     let looks = looks(rounds.iter().copied());
     let lines = rounds.iter().filter_map(|round| {
@@ -197,7 +196,7 @@ pub fn by_percentile(title: &str, rounds: &[&Round], answers: Answers) -> Option
     plot.svg()
 }
 
-/// 1, 10, 100, … as `fastest`, `90 %`, `99 %`, …; what lies between has no label.
+/// Formats 1, 10, 100, … as `fastest`, `90 %`, `99 %`, …; other values have no label.
 fn percentile(x: f64) -> String {
     let power = (0..=20_u32).find(|power| (x.log10() - f64::from(*power)).abs() <= 1e-6);
     match power {
@@ -209,11 +208,10 @@ fn percentile(x: f64) -> String {
     }
 }
 
-/// Requests per second of the rounds of the fix again (hollow) and of problem and fix (filled) in one scenario.
-/// Other rounds ran another load and are left out.
-/// `None` when none of them has answers.
+/// Draws the requests per second of rounds in one scenario: problem and fix filled, the fix again hollow.
+/// Leaves out rounds with other purposes. `None` if no round has answers.
 pub fn throughput_of_rounds(title: &str, rounds: &[Round], scenario: &str) -> Option<String> {
-    // Numbered as everywhere else: by the place among all rounds.
+    // Rounds are numbered as everywhere else: by the place among all rounds.
     let shown = (1_u32..)
         .zip(rounds)
         .filter(|(_, round)| round.scenario == scenario)
@@ -243,8 +241,8 @@ pub fn throughput_of_rounds(title: &str, rounds: &[Round], scenario: &str) -> Op
     by_round(title, "requests per second", drawn)
 }
 
-/// Up to four series over seconds, from 0, with a label for the values.
-/// `None` when no series has a point that is a number.
+/// Draws up to four series over seconds, from 0; `values` labels the values. `None` if no series has a point
+/// that is a number.
 pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<String> {
     let drawn: Vec<Drawn> = (0..)
         .zip(series)
@@ -253,7 +251,7 @@ pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<Strin
             let line: Vec<_> = line
                 .filter(|(s, value)| *s >= 0.0 && is_drawable(*s) && is_drawable(*value))
                 .collect();
-            // Marks that a reader without colours can follow, not one a point.
+            // Draw a few marks, which tell lines apart without colours, rather than one for each point.
             let every = line.len().div_ceil(12).max(1);
             Drawn {
                 marks: line.iter().step_by(every).copied().collect(),
@@ -284,16 +282,15 @@ pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<Strin
     plot.svg()
 }
 
-/// Cells of a heat map across.
+/// Number of cells across in a heat map.
 const COLUMNS: f64 = 80.0;
-/// Cells up, where latencies are not told in factors.
+/// Number of cells up in a heat map with a linear axis.
 const ROWS: f64 = 40.0;
-/// From the lower edge of a cell to its upper one, where they are.
+/// Ratio of a cell's upper edge to its lower one on a logarithmic axis.
 const FACTOR: f64 = 1.25;
 
-/// Every answer by its moment and its latency, of up to four series, each `(seconds, milliseconds)`: where
-/// many lie, the colour is full.
-/// `None` when no series has a point that is a number.
+/// Draws every answer by its moment and its latency, for up to four series of `(seconds, milliseconds)`. The
+/// more answers lie in a cell, the fuller its colour. `None` if no series has a point that is a number.
 pub fn heat_map(title: &str, series: &[Series]) -> Option<String> {
     let can_show =
         |(s, ms): &(f64, f64)| is_drawable(*s) && *s >= 0.0 && is_drawable(*ms) && *ms > 0.0;
@@ -321,7 +318,7 @@ pub fn heat_map(title: &str, series: &[Series]) -> Option<String> {
         // Column and row are whole numbers, whose bits can be ordered.
         let mut counts: BTreeMap<[u64; 2], u32> = BTreeMap::new();
         for (s, ms) in one.points.iter().copied().filter(can_show) {
-            // The last answer belongs into the last column.
+            // The last answer belongs to the last column.
             let column = (s / width).min(COLUMNS - 1.0).floor();
             let row = row_of(ms).floor();
             *counts.entry([column, row].map(f64::to_bits)).or_default() += 1;
@@ -332,7 +329,7 @@ pub fn heat_map(title: &str, series: &[Series]) -> Option<String> {
             Cell {
                 across: column * width..(column + 1.0) * width,
                 up: edge(row)..edge(row + 1.0),
-                // One answer in a cell is still to be seen.
+                // A single answer in a cell must be visible.
                 share: (20.0 + (80.0 * f64::from(count) / f64::from(most)).round()) / 100.0,
             }
         });
@@ -357,7 +354,7 @@ pub fn heat_map(title: &str, series: &[Series]) -> Option<String> {
     plot.svg()
 }
 
-/// The variants among `rounds`, in alphabetical order: problem before solution.
+/// Gives each variant among `rounds` a look, in alphabetical order: problem before solution.
 fn looks<'a>(rounds: impl Iterator<Item = &'a Round>) -> BTreeMap<&'a str, Look> {
     let mut variants: Vec<&str> = rounds.map(|round| round.variant.as_str()).collect();
     variants.sort_unstable();

@@ -1,5 +1,5 @@
-//! Everything that a record claims and measured, as one list of rows. The terminal, the book's
-//! tables and the HTML report each write this list.
+//! Claims and measurements of a record, as one list of rows. The terminal, the book's tables and the HTML
+//! report each write this list.
 
 use crate::analysis::{
     finding::{Finding, is_at_least, median_metric},
@@ -15,20 +15,20 @@ use engine::figures;
 /// One line of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// What it is for: `Root cause`, `Effect`, …; empty for a secondary metric.
+    /// Role: `Root cause`, `Effect`, …; empty for a secondary metric.
     pub label: &'static str,
-    /// What was measured.
+    /// Name of the quantity.
     pub name: String,
-    /// The problem's figure; empty where there is none.
+    /// The problem's figure; empty if there is none.
     pub problem: String,
-    /// The fix's figure; empty where there is none.
+    /// The fix's figure; empty if there is none.
     pub fix: String,
-    /// What was claimed, and how they compare.
+    /// The claim, and the comparison of the two figures.
     pub remark: String,
 }
 
-/// The rows of a record: predictions first, then root causes with what else was counted, effects
-/// with the generator's other metrics, and guardrails.
+/// Collects the rows of a record: predictions, root causes, secondary metrics, effects with the generator's
+/// other metrics, and guardrails.
 pub fn rows(record: &Record, analysis: &Analysis) -> Vec<Row> {
     let of = |role| analysis.of(role).map(|finding| row(record, finding));
     let mut rows: Vec<Row> = of(Role::Prediction).collect();
@@ -89,7 +89,7 @@ fn row(record: &Record, finding: &Finding) -> Row {
     }
 }
 
-/// What the law says of a scenario.
+/// Makes the row of the law's prediction for a scenario.
 fn prediction(record: &Record, finding: &Finding) -> Row {
     let bound =
         |value: Option<f64>| value.map_or_else(String::new, |value| figures::count(value.round()));
@@ -111,7 +111,7 @@ fn prediction(record: &Record, finding: &Finding) -> Row {
     }
 }
 
-/// What the server counted beside the root cause, in the same rounds.
+/// Makes the row of a secondary metric, which is counted in the rounds of the root cause.
 fn secondary(record: &Record, one: &Secondary) -> Row {
     let text = |variant: &str| secondary_text(record, one, variant).unwrap_or_else(unknown);
     Row {
@@ -123,15 +123,15 @@ fn secondary(record: &Record, one: &Secondary) -> Row {
     }
 }
 
-/// The median over the rounds that the root cause was counted in, in its unit; `None` where one of
-/// them lacks it.
+/// Formats the median over the rounds in which the root cause was counted; `None` if one of them lacks the
+/// figure.
 pub(crate) fn secondary_text(record: &Record, one: &Secondary, variant: &str) -> Option<String> {
     let rounds = record.rounds_of(record.chapter.claims.root_cause());
     let own = rounds.into_iter().filter(|round| round.variant == variant);
     Some(one.unit.text(median_reading(own, one)?))
 }
 
-/// The median of some rounds; a count may be 0, so that it is no median of ratios.
+/// Returns the median reading of some rounds. A count may be 0, so this is not a median of ratios.
 pub(crate) fn median_reading<'a>(
     rounds: impl Iterator<Item = &'a Round>,
     one: &Secondary,
@@ -148,7 +148,7 @@ pub(crate) fn median_reading<'a>(
     ))
 }
 
-/// What the law predicts, and how far the measured gain is from it.
+/// Formats the law's prediction, and the distance of the measured gain from it.
 fn prediction_in_words(finding: &Finding) -> String {
     let Some(ratio) = finding.ratio else {
         return "no prediction".to_owned();
@@ -172,7 +172,7 @@ fn prediction_in_words(finding: &Finding) -> String {
     }
 }
 
-/// The ratio with its interval, what was claimed, and the noise beside it.
+/// Formats the ratio with its interval and noise floor, and the claim.
 fn effect_in_words(finding: &Finding) -> String {
     let (Some(ratio), Some((low, high))) = (finding.ratio, finding.interval) else {
         return "no ratio".to_owned();
@@ -195,7 +195,7 @@ fn effect_in_words(finding: &Finding) -> String {
     )
 }
 
-/// How much of the problem's figure a fix kept.
+/// Formats the share of the problem's figure that a fix kept.
 fn kept_in_words(finding: &Finding) -> String {
     let share = |value: f64| figures::percent(value);
     let kept = finding.ratio.map_or_else(unknown, share);
@@ -215,7 +215,7 @@ fn bounds_in_words(finding: &Finding) -> String {
     format!("claimed: {}", bounds.join(", "))
 }
 
-/// The median of a variant's rounds in the effect's scenario, for people.
+/// Formats the median of a variant's rounds in the effect's scenario.
 pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> String {
     let rounds = record.effect_rounds();
     let Some(median) = median_metric(metric, &rounds, variant) else {

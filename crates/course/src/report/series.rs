@@ -1,5 +1,5 @@
-//! Proofs of the same claims at different times. The interval of one proof says how far its rounds
-//! lie from each other; only another proof says how far it lies from another day's.
+//! Proofs of the same claims at different times. The interval of one proof shows how far its rounds differ;
+//! only another proof shows how far two days differ.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,36 +9,37 @@ use crate::measurement::record::Record;
 use engine::figures::{self, ratio};
 use serde::{Deserialize, Serialize};
 
-/// So many of a chapter's proofs are shown, the latest.
+/// Number of a chapter's latest proofs that the table shows.
 const SHOWN: usize = 6;
 
-/// What is kept of one proof.
+/// Results of one proof that are kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
     /// The chapter's number.
     pub chapter: u32,
-    /// When it began, as RFC 3339 in UTC.
+    /// Moment at which it began, as RFC 3339 in UTC.
     pub started: String,
     /// The code that was measured.
     pub commit: String,
-    /// The CPUs of the machine; unknown of early ones.
+    /// CPU model of the machine; empty for early proofs, which did not keep it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// What it said.
+    /// Its verdict.
     pub verdict: VerdictKind,
-    /// Seconds until that was decided, after compiling and without profiles.
+    /// Seconds until the verdict, after compiling and without profiles.
     pub seconds: f64,
     /// The effect, larger being better.
     pub effect: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<(f64, f64)>,
-    /// What was predicted of it.
+    /// The predicted effect.
     pub predicted: Option<f64>,
 }
 
 impl Proof {
-    /// What is kept of a record; `seconds` as above.
+    /// Takes the results from a record; `seconds` is the time until the verdict, without compiling and
+    /// profiles.
     pub fn of(record: &Record, analysis: &Analysis, seconds: f64) -> Self {
         let effect = analysis.effect();
         Self {
@@ -55,7 +56,7 @@ impl Proof {
     }
 }
 
-/// The latest proofs of each chapter beside each other, and how far they lie apart.
+/// Formats the latest proofs of each chapter beside each other, and how far they lie apart.
 pub fn table(proofs: &[Proof]) -> String {
     let mut text = "| chapter | proofs, with the effect, its 95 % interval and the seconds to the \
                     verdict | apart | one interval is as wide as |\n| ---: | --- | ---: | ---: |\n"
@@ -65,7 +66,7 @@ pub fn table(proofs: &[Proof]) -> String {
         let mut latest: Vec<_> = proofs.iter().filter(|p| p.chapter == chapter).collect();
         latest.drain(..latest.len().saturating_sub(SHOWN));
         let machines: BTreeSet<_> = latest.iter().map(|proof| &proof.machine).collect();
-        // Of early ones it is unknown.
+        // Early proofs do not name their machine.
         let several = machines.iter().filter(|name| !name.is_empty()).count() > 1;
         let lines: Vec<String> = latest.iter().map(|proof| line(proof, several)).collect();
         let effects: Vec<f64> = latest.iter().filter_map(|proof| proof.effect).collect();
@@ -87,7 +88,7 @@ pub fn table(proofs: &[Proof]) -> String {
     }
     let started = || proofs.iter().map(|proof| &proof.started);
     if let (Some(first), Some(last)) = (started().min(), started().max()) {
-        // `2026-01-31 12:59` of `2026-01-31T12:59:59Z`.
+        // Shortens `2026-01-31T12:59:59Z` to `2026-01-31 12:59`.
         let minute = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
         let _ = writeln!(
             text,
@@ -100,7 +101,7 @@ pub fn table(proofs: &[Proof]) -> String {
     text
 }
 
-/// With its machine, where others were measured on another.
+/// Formats one proof. `with_machine` adds the machine, for chapters measured on several.
 fn line(proof: &Proof, with_machine: bool) -> String {
     let mut text = format!("{}: ", proof.verdict);
     text += &proof.effect.map_or("no effect".to_owned(), |effect| {

@@ -24,25 +24,25 @@ pub struct Summary {
     pub title: String,
     /// The variant that was compared with the problem.
     pub variant: String,
-    /// What the run shows.
+    /// Verdict on the claims.
     pub verdict: VerdictKind,
-    /// Why, in one sentence.
+    /// Reason for the verdict, in one sentence.
     pub reason: String,
-    /// How long the proof took after compiling, in seconds.
+    /// Time that the proof took after compiling, in seconds.
     pub seconds: f64,
     /// Every claim with its figures.
     pub claims: Vec<ClaimSummary>,
-    /// What the law predicts, in a sentence.
+    /// Prediction of the law, in a sentence.
     pub prediction: Option<String>,
-    /// Who made the load.
+    /// Program that made the load.
     pub generator: GeneratorSummary,
     /// The machine and the tools.
     pub environment: Environment,
     /// Figures published elsewhere.
     pub reference: Vec<Published>,
-    /// Where the HTML report is, where one was written.
+    /// Path or address of the HTML report, if one was written.
     pub report: Option<String>,
-    /// What the terminal prints of it.
+    /// Rows that the terminal prints.
     #[serde(skip)]
     rows: Vec<Row>,
 }
@@ -50,16 +50,17 @@ pub struct Summary {
 /// The generator in short.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GeneratorSummary {
-    /// Which program.
+    /// Its program.
     pub name: GeneratorKind,
-    /// The most that it used of the CPU time it was given, over all measured rounds.
+    /// Largest share of its CPU time that it used in a judged round, rounds for a root cause excepted.
     pub cpu_share: Option<f64>,
     /// Simultaneous users in the effect's scenario.
     pub users: u32,
 }
 
 impl Summary {
-    /// The summary of a record that took so many `seconds`; `report` as the reader may open it.
+    /// Makes the summary of a record whose proof took `seconds`. `report` names the HTML report so that the
+    /// reader can open it.
     pub fn new(record: &Record, analysis: &Analysis, seconds: f64, report: Option<String>) -> Self {
         Self {
             chapter: record.chapter.chapter,
@@ -82,7 +83,7 @@ impl Summary {
 impl GeneratorSummary {
     fn of(record: &Record) -> Self {
         let judged = || {
-            // Where a root cause is counted in rounds of its own, few users may be enough.
+            // Rounds for a root cause alone may have few users.
             record
                 .rounds
                 .iter()

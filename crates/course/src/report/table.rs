@@ -19,7 +19,7 @@ pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds_in_full};
 use crate::report::rows::{Row, rows, unknown};
 use drawing::table::{Table, sentence_case};
 
-/// The chapter's figures: both variants side by side, predictions and verdict.
+/// Formats the chapter's figures: both variants side by side, predictions and verdict.
 pub fn table(record: &Record, analysis: &Analysis) -> String {
     let row = |row: Row| {
         vec![
@@ -43,12 +43,12 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// A table with the line below it that says where its figures come from.
+/// Formats a table with its provenance below it.
 fn sourced(table: &Table, record: &Record) -> String {
     format!("{}\n{}", table.markdown(), provenance(record))
 }
 
-/// Where the figures come from, in one line below each table.
+/// Formats the provenance of figures in one line, for below each table.
 fn provenance(record: &Record) -> String {
     let tools = record.environment.tools.iter();
     let tools: Vec<String> = tools.map(|(tool, of)| format!("{tool} {of}")).collect();
@@ -63,7 +63,7 @@ fn provenance(record: &Record) -> String {
     )
 }
 
-/// Other programs that do the same work, a row each, the solution first; empty where none was measured.
+/// Formats the programs that do the same work in a row each, the solution first; empty if none was measured.
 pub fn baselines(record: &Record) -> String {
     let measured = baseline::baselines(record);
     if measured.is_empty() {
@@ -88,7 +88,7 @@ pub fn baselines(record: &Record) -> String {
     sourced(&Table::new(&["service"], &heads, rows.collect()), record)
 }
 
-/// Counted instructions; empty where none were.
+/// Formats counted instructions; empty if none were counted.
 pub fn instructions(record: &Record) -> String {
     let (Some(counting), Some(first)) = (&record.chapter.instructions, record.instructions.first())
     else {
@@ -106,7 +106,7 @@ pub fn instructions(record: &Record) -> String {
     sourced(&Table::new(&[""], &[&each, &share], rows.collect()), record)
 }
 
-/// The machine and the tools, as a list.
+/// Formats the machine and the tools, as a list.
 pub fn environment(record: &Record) -> String {
     let mut text = String::new();
     for (name, value) in environment_rows(record) {
@@ -115,7 +115,7 @@ pub fn environment(record: &Record) -> String {
     text
 }
 
-/// The machine and the tools, name by name.
+/// Returns the machine and the tools, name by name.
 pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
     let here = &record.environment;
     let quota = here.quota.map(|quota| format!("{quota} CPUs"));
@@ -159,7 +159,7 @@ pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// Figures published elsewhere, each with what to know about it.
+/// Formats figures published elsewhere, each with its caveat.
 pub fn published(record: &Record) -> String {
     published_table(record).markdown()
 }

@@ -19,36 +19,37 @@ pub struct Scores {
     pub seconds: u64,
     /// The changes' names.
     pub changes: Vec<String>,
-    /// In each round the score of the beginning, and after each change; `None` of what it left out.
+    /// Scores of each round: at the beginning, and after each change. `None` for a change that the round left
+    /// out.
     pub rounds: Vec<Vec<Option<f64>>>,
-    /// The same changes in other orders, each once.
+    /// Runs of the same changes in other orders, each once.
     #[serde(default)]
     pub orders: Vec<Order>,
 }
 
-/// The same changes in another order.
+/// A run of the same changes in another order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// The number that it was drawn with.
+    /// Seed that drew the order.
     pub seed: u64,
-    /// The first changes' names.
+    /// Names of the order's first changes.
     pub changes: Vec<String>,
-    /// The score of the beginning, and after each change.
+    /// Scores at the beginning, and after each change.
     pub scores: Vec<f64>,
 }
 
 impl Scores {
-    /// Counts the rounds that have a score after so many changes.
+    /// Counts the rounds that have a score after `after` changes.
     pub fn rounds_of(&self, after: usize) -> usize {
         self.both(after, after).len()
     }
 
-    /// The mean score after so many changes.
+    /// Returns the mean score after `after` changes.
     pub fn mean(&self, after: usize) -> Option<f64> {
         Some(self.means(after, after)?.1)
     }
 
-    /// The mean scores after `before` changes and after `after`, of the rounds that have both.
+    /// Returns the mean scores after `before` and after `after` changes, over the rounds that have both.
     pub fn means(&self, before: usize, after: usize) -> Option<(f64, f64)> {
         let (mut base, mut change) = (Gains::default(), Gains::default());
         for (earlier, later) in self.both(before, after) {
@@ -58,7 +59,8 @@ impl Scores {
         Some((base.ratio()?, change.ratio()?))
     }
 
-    /// How many times as good the shop was after so many changes as after `before`, with the interval.
+    /// Returns how many times as good the shop was after `after` changes as after `before`, with the
+    /// interval.
     pub fn gains(&self, before: usize, after: usize) -> Option<(f64, Option<(f64, f64)>)> {
         let mut gains = Gains::default();
         for (base, change) in self.both(before, after) {
@@ -67,7 +69,7 @@ impl Scores {
         Some((gains.ratio()?, gains.interval(Looks::ONCE)))
     }
 
-    /// The scores of each round that has both.
+    /// Collects the two scores of each round that has both.
     fn both(&self, before: usize, after: usize) -> Vec<(f64, f64)> {
         let mut both = Vec::new();
         for round in &self.rounds {
@@ -79,7 +81,7 @@ impl Scores {
         both
     }
 
-    /// A sentence for the commit of a change.
+    /// Formats a sentence for the commit of a change.
     pub fn evidence(&self, change: &str) -> Option<String> {
         let before = self.changes.iter().position(|name| name == change)?;
         let (ratio, interval) = self.gains(before, before + 1)?;
@@ -103,7 +105,7 @@ impl Scores {
         ))
     }
 
-    /// A row for the beginning and for each change.
+    /// Formats a table with a row for the beginning and for each change.
     pub fn table(&self) -> String {
         let mut table =
             "| | change | score | times as good as before |\n| ---: | --- | ---: | ---: |\n"
@@ -145,7 +147,7 @@ impl Scores {
         }
     }
 
-    /// The score after each change, also of the other orders.
+    /// Draws the score after each change, for the other orders as well.
     pub fn curve(&self) -> Option<String> {
         let mut points = Vec::new();
         for after in 0..=self.changes.len() {
@@ -175,7 +177,7 @@ impl Scores {
     }
 }
 
-/// `03-index-the-seats` as people read it.
+/// Shortens `03-index-the-seats` to `index the seats`.
 fn in_words(change: &str) -> String {
     let (_, words) = change.split_once('-').unwrap_or_default();
     words.replace('-', " ")

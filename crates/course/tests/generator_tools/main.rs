@@ -23,7 +23,7 @@ use engine::tool::{DriverError, Settings};
 use engine::traffic::{Arrivals, Spacing, Traffic};
 use tempfile::TempDir;
 
-/// What k6 1.8.1 wrote, cut down to the metrics that are read.
+/// Summary of k6 1.8.1, cut down to the metrics that are read.
 const K6_SUMMARY: &str = include_str!("../k6-summaries/problem.json");
 const LOCUST_SUMMARY: &str = include_str!("../locust-summaries/solution.json");
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9);
@@ -46,7 +46,8 @@ struct Fake {
 }
 
 impl Fake {
-    /// A shell script. `$FOLDER` is where it lies; `$SUMMARY` is where the summary should go.
+    /// Makes a tool of a shell script. `$FOLDER` is the script's folder, and `$SUMMARY` is the file for the
+    /// summary.
     fn new(body: &str, summary: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tool");
@@ -158,7 +159,7 @@ fn locusts_summary_becomes_an_outcome() {
     assert_eq!(outcome.errors["status 500"], 2);
     assert_eq!(outcome.wrong_answers, 3);
     assert_eq!(outcome.first_wrong_answer.as_deref(), Some("7"));
-    // A second to start 200 users, half a second until they come back evenly, and the load's six.
+    // One second to start 200 users, half a second until they come back evenly, and the load's six seconds.
     fake.was_called_with(&[
         "--users 200 ",
         "--run-time 8s ",
@@ -169,8 +170,8 @@ fn locusts_summary_becomes_an_outcome() {
 
 #[test]
 fn cpu_time_is_measured_over_the_recorded_part() {
-    // A second idle, then at least the five that are recorded busy: `date` tells whole seconds, so
-    // that the loop ends up to one before its time.
+    // One idle second, then at least the five recorded seconds busy. `date` gives whole seconds, so the loop
+    // may end up to one second early.
     let fake = Fake::new(
         "sleep 1; end=$(($(date +%s) + 6)); while [ $(date +%s) -lt $end ]; do :; done; \
          cp $FOLDER/summary.json $SUMMARY",
@@ -229,7 +230,7 @@ fn a_tool_that_fails_is_quoted() {
     assert!(error.ends_with("first | no such option"), "{error}");
 }
 
-/// Tells its process number, then sleeps longer than any test.
+/// Writes its process number, then sleeps longer than any test.
 const HANGS: &str = "echo $$ >$FOLDER/new; mv $FOLDER/new $FOLDER/pid; exec sleep 100";
 
 #[test]
@@ -249,7 +250,7 @@ fn an_interrupt_ends_the_tool() {
     assert!(!is_alive(waiter.join().unwrap()));
 }
 
-/// The number in a file that will be there soon.
+/// Reads the number in a file that will be there soon.
 fn process_in(file: &Path) -> u32 {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {

@@ -1,5 +1,5 @@
-//! The tools themselves, with chapter 1's scripts as a reader types them, against a service with
-//! the fault and one without.
+//! Tests of the tools themselves, with chapter 1's scripts as a reader types them, against a service with the
+//! fault and one without.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -15,7 +15,7 @@ use crate::workshop;
 const MISSED: Option<i32> = Some(99);
 const KEPT: Option<i32> = Some(0);
 
-/// One call of 50 ms after the other, as under a lock held across it.
+/// Makes one call of 50 ms after the other, as under a lock held across it.
 fn serial() -> Server {
     Server::start(|_, _| {
         std::thread::sleep(Duration::from_millis(50));
@@ -23,12 +23,12 @@ fn serial() -> Server {
     })
 }
 
-/// Any number of calls at once.
+/// Makes any number of calls at once.
 fn concurrent() -> Server {
     late("6")
 }
 
-/// As fast as the solution, but wrong.
+/// Answers as fast as the solution, but wrongly.
 fn wrong() -> Server {
     late("7")
 }
@@ -37,7 +37,7 @@ fn late(body: &'static str) -> Server {
     Server::start(move |_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", body)))
 }
 
-/// Where `cargo workshop setup` put the tool, or else a reader's own.
+/// Returns the tool that `cargo workshop setup` installed, or else the reader's own.
 fn program(tool: &str) -> PathBuf {
     let installed = match tool {
         "locust" => workshop().join(".tools/venv/bin/locust"),
@@ -93,7 +93,7 @@ fn locust_fails_on_the_fault_and_passes_on_the_cure() {
     judges_each(|server| locust(server).status().unwrap().code());
 }
 
-/// The exit codes for each service, all at once: a generator waits more than it works.
+/// Checks the exit codes for all services at once: a generator waits more than it works.
 fn judges_each(code: impl Fn(&Server) -> Option<i32> + Sync) {
     std::thread::scope(|scope| {
         let services = [(serial(), MISSED), (concurrent(), KEPT), (wrong(), MISSED)];
@@ -108,8 +108,8 @@ fn judges_each(code: impl Fn(&Server) -> Option<i32> + Sync) {
     });
 }
 
-/// How the tool ends. A machine that stands still for a moment makes the right service miss its
-/// threshold, so that one has three attempts; the faults have one.
+/// Returns the tool's exit code. A machine that stands still for a moment makes the right service miss its
+/// threshold, so that one has three attempts; the faulty ones have one.
 fn best(expected: Option<i32>, code: impl Fn() -> Option<i32>) -> Option<i32> {
     let mut ended = code();
     for _ in 1..3 {

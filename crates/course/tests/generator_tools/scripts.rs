@@ -72,7 +72,7 @@ fn scripts_default_to_the_chapters_load() {
         says("k6/common.js", &format!("number('WARM_UP', {warm_up});"));
         let in_locust = format!("\"--warm-up\", type=float, default={warm_up:?},");
         says("locust/common.py", &in_locust);
-        // Some come in scenarios alone, which the scripts do not know.
+        // Some bystanders come only in scenarios, which the scripts do not know.
         let rate = load.bystanders_per_second;
         if let Some(bystander) = chapter.bystander.as_ref().filter(|_| rate > 0.0) {
             for value in [&bystander.path, &bystander.answer] {

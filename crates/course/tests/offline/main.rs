@@ -1,5 +1,5 @@
-//! What chapters write down, what runs show, and what people read of it: from records of runs that never ran. Nothing is
-//! started here, so it is one program: each takes some seconds to link.
+//! Tests on chapter files, analysis and reports, from records of runs that never ran. Nothing is started
+//! here, so all are one program, because each program takes some seconds to link.
 
 mod analysis;
 mod measurement;

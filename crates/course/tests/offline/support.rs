@@ -1,5 +1,4 @@
-//! Records and outcomes of runs that never ran, for the tests of what is made of them: here, and in
-//! the reports' tests.
+//! Records and outcomes of runs that never ran, for the tests of analysis and reports.
 
 use course::measurement::{
     chapter_file::ChapterFile,
@@ -23,7 +22,7 @@ pub(crate) fn chapter() -> ChapterFile {
     chapter
 }
 
-/// `completed` right answers in `seconds`, each after about `ms`.
+/// Makes an outcome of `completed` right answers in `seconds`, each after about `ms`.
 pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outcome {
     let quantiles = (0..=40)
         .map(|step| 1.0 - 0.5_f64.powf(f64::from(step) / 4.0))
@@ -74,7 +73,7 @@ pub(crate) fn round(
     }
 }
 
-/// A run of chapter 1 as it should go: 30 answers a round against about 28,000.
+/// Makes the record of a good run of chapter 1: 30 answers a round against about 28,000.
 pub(crate) fn record() -> Record {
     use Purpose::{Claim, Equal};
     let chapter = chapter();

@@ -1,9 +1,10 @@
-//! Loom's models of how a request's polls, its wakes and the sampler share a slot.
+//! Loom models of how a request's polls, its wakes and the sampler share a slot.
 //!
-//! These are the files of `await-profile` itself with loom's locks, atomics and variables of a thread
+//! These are the files of `await-profile` itself, with loom's locks, atomics and thread-local variables
 //! ([`sync`]). Loom runs each model once for every order of the threads' steps, with at most three
-//! preemptions unless `LOOM_MAX_PREEMPTIONS` says otherwise, and for every value that an atomic may
-//! be read as. `Arc` is the standard library's, which makes the wakers, and no stack is walked.
+//! preemptions unless `LOOM_MAX_PREEMPTIONS` sets another number. It also tries every value that a
+//! read of an atomic may return. `Arc`, which makes the wakers, is the standard library's, and no
+//! stack is walked.
 
 #[path = "../../src/capture.rs"]
 mod capture;
@@ -48,7 +49,7 @@ mod sync {
     };
     pub(crate) use loom::sync::{Mutex, MutexGuard};
 
-    /// Loom's has no rule for `const`.
+    /// Accepts `const` initializers, for which loom's `thread_local` has no rule.
     macro_rules! of_thread {
         ($(#[$doc:meta])* static $name:ident: $type:ty = const $first:block;) => {
             loom::thread_local! { $(#[$doc])* static $name: $type = $first; }
@@ -56,7 +57,7 @@ mod sync {
     }
     pub(crate) use of_thread as thread_local;
 
-    /// All requests in one: more of them are more steps, and no other ones.
+    /// Number of shards: all requests are in one. More shards would add steps, but no new kinds of them.
     pub(crate) const SHARDS: usize = 1;
     pub(crate) const HAS_STACK: bool = false;
 }
@@ -79,7 +80,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// A profiler that is armed, and the right to take a profile.
+/// Returns the state of an armed profiler, and the permit to take a profile.
 fn armed() -> (Arc<Shared>, Permit) {
     let shared = Arc::new(Shared::new());
     shared.set_armed(true);
@@ -87,18 +88,18 @@ fn armed() -> (Arc<Shared>, Permit) {
     (shared, permit)
 }
 
-/// The same while a profile is taken.
+/// Returns the same with a sampler, while a profile is taken.
 fn profiling() -> (Arc<Shared>, Permit, Sampler) {
     let (shared, permit) = armed();
     let sampler = Sampler::start(&permit, fastrand::Rng::with_seed(1));
     (shared, permit, sampler)
 }
 
-/// Clones of the waker that a future was polled with. The lock is not loom's: it is no part of the
-/// protocol.
+/// Clones of the waker that a future was polled with. The lock is not loom's, since it is not part of
+/// the protocol.
 type Wakers = Arc<std::sync::Mutex<Vec<Waker>>>;
 
-/// Clones its waker each time it is polled, and ends after so many polls.
+/// Future that clones its waker each time it is polled, and ends after `polls` polls.
 struct ClonesWaker {
     kept: Wakers,
     polls: usize,
@@ -120,7 +121,7 @@ impl Future for ClonesWaker {
     }
 }
 
-/// An executor's side of a request: a wake is nothing to it, since it may poll at any time.
+/// Executor's side of a request. It ignores wakes, since it may poll at any time.
 struct Task;
 
 impl Wake for Task {
@@ -162,7 +163,7 @@ fn last(kept: &Wakers) -> Waker {
 }
 
 fn outcomes(sampler: Sampler) -> Vec<Outcome> {
-    // Subtracts each answer from those expected, which fails for one too many.
+    // `finish` subtracts each answer from the number of expected ones, so one answer too many panics.
     let Collected { samples, idle, .. } = sampler.finish();
     let mut outcomes: Vec<_> = samples.into_iter().map(|sample| sample.outcome).collect();
     assert!(!outcomes.contains(&Outcome::Unanswered), "{outcomes:?}");
@@ -172,8 +173,8 @@ fn outcomes(sampler: Sampler) -> Vec<Outcome> {
     outcomes
 }
 
-/// A request is polled, woken and sampled at once, and perhaps dropped. If not, its next poll future the
-/// answer at the latest.
+/// Polls, wakes and samples a request at the same time, and then perhaps drops it. If it is not dropped, its
+/// next poll answers the sample at the latest.
 pub fn every_sample_is_answered_once() {
     for dropped in [false, true] {
         check(move || {
@@ -201,7 +202,7 @@ pub fn every_sample_is_answered_once() {
     }
 }
 
-/// What the request had waited for is over: its next wait is another one.
+/// Wakes a request while it is sampled. Its wait is then over, and its next wait is another one.
 pub fn a_request_that_was_woken_first_is_not_seen_at_its_next_wait() {
     check(|| {
         let (shared, permit, mut sampler) = profiling();
@@ -221,7 +222,7 @@ pub fn a_request_that_was_woken_first_is_not_seen_at_its_next_wait() {
     });
 }
 
-/// A request whose stack was captured is woken, polled and sampled again at once.
+/// Wakes, polls and samples a request again at the same time, after its stack was captured.
 pub fn a_release_is_noted_once_and_for_its_own_wait() {
     check(|| {
         let (shared, permit, mut sampler) = profiling();
@@ -244,7 +245,7 @@ pub fn a_release_is_noted_once_and_for_its_own_wait() {
             panic!("{:?}", sampler.collected.samples);
         };
         assert!(matches!(first.outcome, Outcome::Waiting(_)), "{first:?}");
-        // There was one wake. A second wait that it ended was seen woken, and has no release.
+        // There was one wake. If it ended the second wait, that sample saw the request woken, and has no release.
         let same_wait = second.release == first.release;
         assert!(second.release.is_none() || same_wait, "{second:?}");
         assert_eq!(outcomes(sampler).len(), 2);
@@ -252,7 +253,7 @@ pub fn a_release_is_noted_once_and_for_its_own_wait() {
     });
 }
 
-/// Requests begin and end on two threads while one of them is chosen.
+/// Begins and ends requests on two threads, while one of them is chosen.
 pub fn requests_that_end_leave_the_registry() {
     check(|| {
         let (shared, permit, mut sampler) = profiling();
@@ -276,7 +277,7 @@ pub fn requests_that_end_leave_the_registry() {
     });
 }
 
-/// A profile ends and the next begins while a request is polled and woken.
+/// Ends a profile and begins the next, while a request is polled and woken.
 pub fn a_sample_of_one_profile_is_not_answered_in_the_next() {
     check(|| {
         let (shared, permit, mut sampler) = profiling();
@@ -302,7 +303,7 @@ pub fn a_sample_of_one_profile_is_not_answered_in_the_next() {
     });
 }
 
-/// A request and what it spawned are polled on two threads while both are chosen.
+/// Polls a request and its spawned child on two threads, while both are chosen.
 pub fn a_child_and_its_request_are_answered_each() {
     check(|| {
         let (shared, permit, mut sampler) = profiling();
@@ -347,7 +348,7 @@ pub fn a_child_and_its_request_are_answered_each() {
     });
 }
 
-/// Somebody wakes a request while it is polled: it is ready again when the poll is over.
+/// Wakes a request while it is polled: it is ready again when the poll is over.
 pub fn a_wake_during_a_poll_is_kept() {
     check(|| {
         let (shared, permit, mut sampler) = profiling();
@@ -369,11 +370,11 @@ pub fn a_wake_during_a_poll_is_kept() {
     });
 }
 
-/// A profile begins, and its first sample falls on a request, while that is polled. Somebody wakes it
-/// before the profile, when nobody recorded wakes, and again after that poll, which may or may not
-/// have known of the profile. Neither wait is the one that it was found in.
+/// Begins a profile while a request is polled, and lets the first sample fall on that request. The request is
+/// woken twice: before the profile, when nothing records wakes, and after that poll, which may or may
+/// not have known of the profile. The sample must not count for either wait.
 pub fn a_request_is_not_sampled_before_its_wakes_are_recorded() {
-    // Loom tries first what threads do if nothing stops them, so let either be first.
+    // Loom first tries the order in which nothing interrupts the threads, so try both orders of the two.
     for poll_first in [false, true] {
         check(move || {
             let (shared, permit) = armed();

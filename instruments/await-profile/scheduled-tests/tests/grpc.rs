@@ -1,4 +1,4 @@
-//! A tonic service behind the layer, with debug endpoints: methods are routes, and what they wait for is seen.
+//! A tonic service behind the layer, with debug endpoints: its methods are routes, and profiles show their waits.
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ struct Item {
     name: String,
 }
 
-/// What `tonic-build` would write for a service of one method.
+/// Service of one method, as `tonic-build` would write it.
 #[derive(Clone, Default)]
 struct Cart {
     items: Arc<Mutex<Vec<Item>>>,
@@ -93,7 +93,7 @@ async fn methods_of_a_tonic_service_are_routes() {
     tokio::spawn(server);
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     let channel = endpoint.connect().await.unwrap();
-    // Those who wait for the lock, and a scanner.
+    // Clients that wait for the lock, and a scanner.
     for (path, code, callers) in [
         ("/shop.Cart/Add", Code::Ok, 20),
         ("/.git/HEAD", Code::Unimplemented, 1),

@@ -1,4 +1,4 @@
-//! Where a profile has as much as it keeps.
+//! Profiles that reach the limits of what they keep.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -9,7 +9,7 @@ use crate::collected::MAX_STACKS;
 use crate::lock::lock;
 use crate::{AwaitProfiler, Frames, Profile, ProfileOptions};
 
-/// A future that keeps a waker, and waits for ever.
+/// Keeps a waker, and waits for ever.
 fn waits() -> impl Future<Output = ()> {
     let mut kept = Vec::new();
     std::future::poll_fn(move |cx| {
@@ -32,7 +32,7 @@ fn a_profile_ends_once_it_has_all_its_samples() {
     let an_hour = ProfileOptions::lasting(Duration::from_secs(3600)).captures_per_second(10_000);
     sampler.sample_for(&an_hour, &|| false);
     let taken = sampler.collected.samples.len();
-    // Those of one wake-up are taken together.
+    // All samples that are due at one wake-up are taken together.
     assert!((100..200).contains(&taken), "{taken}");
 }
 
@@ -51,7 +51,7 @@ fn a_wait_for_whose_stack_there_is_no_room_is_drawn_as_not_captured() {
     for address in 0..MAX_STACKS {
         sampler.collected.waits.intern(Box::new([address]));
     }
-    // Of a request that began before the profile, the first poll is not seen.
+    // The profile does not see the first poll of a request that began before it.
     poll();
     sampler.begin();
     sampler.sample_once();

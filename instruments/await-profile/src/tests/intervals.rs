@@ -1,8 +1,8 @@
-//! Intervals, compared with the truth that they are to cover, over many profiles.
+//! Intervals, compared over many profiles with the true figures that they should contain.
 //!
 //! A service is busy or calm. While it is busy, thirty requests are in flight, most of them for
-//! `GET /a` and running, and three finish from one moment to the next; while it is calm, there are ten,
-//! few for `GET /a` or running, and one finishes. Seeds are fixed.
+//! `GET /a` and running. Three finish from one moment to the next. While it is calm, there are ten,
+//! few of them for `GET /a` or running, and one finishes. Seeds are fixed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::{Frames, Profile, ProfileOptions};
 
 const PROFILES: u64 = 400;
 const MOMENTS: u64 = 2000;
-/// Shares of all requests in flight: of `GET /a`, and of those of it that run.
+/// Share of `GET /a` in all requests in flight. Below it, the share of running requests of `GET /a`.
 const OF_A: f64 = (30.0 * 0.6 + 10.0 * 0.3) / 40.0;
 const RUNNING_A: f64 = (30.0 * 0.6 * 0.8 + 10.0 * 0.3 * 0.2) / 40.0;
-/// Twenty are in flight on average, and two finish in 5 ms.
+/// Mean time of a request: twenty are in flight on average, and two finish in 5 ms.
 const LATENCY_MS: f64 = 50.0;
 
-/// A profile of the service, which goes on as it is from one moment to the next with a probability
-/// of `stays`. With one half, each moment is independent of the last.
+/// Simulates a profile of the service. With a probability of `stays`, the service stays busy or calm
+/// from one moment to the next. At one half, each moment is independent of the one before.
 fn collect(seed: u64, stays: f64) -> Collected {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut collected = Collected::default();
@@ -34,7 +34,7 @@ fn collect(seed: u64, stays: f64) -> Collected {
         }
         let (in_flight, of_a, running) = if busy { (30, 0.6, 0.8) } else { (10, 0.3, 0.2) };
         time += 0.005 * -(1.0 - random.f64()).ln();
-        // Spread evenly about the mean.
+        // The number is spread evenly about the mean.
         finished += random.u64(..=2 * in_flight / 10);
         let outcome = if random.f64() < running {
             Outcome::Running
@@ -76,8 +76,8 @@ fn profile(collected: Collected) -> Profile {
     Profile::new(collected, &options, &mut SymbolCache::default())
 }
 
-/// How many of the profiles have the truth in their interval: of a route's share, a stack's share
-/// and the latency.
+/// Returns the share of the profiles whose interval contains the truth, for a route's share, a stack's
+/// share and the latency.
 fn coverage(stays: f64) -> [f64; 3] {
     let counts = std::thread::scope(|scope| {
         let threads = [0, 1].map(|first| {
@@ -117,7 +117,7 @@ fn covered(seed: u64, stays: f64) -> [bool; 3] {
 #[test]
 #[cfg_attr(miri, ignore = "takes too long there")]
 fn ninety_five_of_a_hundred_intervals_have_the_truth_in_them() {
-    // About as many moments in a row as a request of 100 ms sees at 200 a second.
+    // At 0.95, the service stays in a state for about as many moments as fall on a request of 100 ms at 200 a second.
     for stays in [0.5, 0.95] {
         let coverage = coverage(stays);
         println!("{stays}: {coverage:?}");
@@ -139,7 +139,7 @@ fn an_interval_has_its_figure_in_it_and_a_share_stays_below_one() {
         let Interval { low, high } = interval.unwrap();
         assert!(0.0 < low && low < share && share < high && high < 1.0);
     }
-    // `GET /b` has requests in flight of which none finished.
+    // `GET /b` has requests in flight, but none of them finished.
     let b = summary.routes.iter().find(|route| route.route == "GET /b");
     assert_eq!(b.unwrap().latency_interval_ms, None);
 

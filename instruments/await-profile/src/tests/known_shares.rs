@@ -1,7 +1,7 @@
-//! Shares, compared with how long requests wait by construction.
+//! Shares, compared with waits of known length.
 //!
 //! Requests wait 30 ms for a lock, 50 ms for a timer and 20 ms for a channel, over
-//! and over. Nothing depends on the machine: the clock is moved by hand and the
+//! and over. Nothing depends on the machine: the test moves the clock, and the
 //! sampler's choices come from a seed.
 
 use std::pin::Pin;
@@ -19,9 +19,9 @@ use crate::{AwaitProfiler, Frames, Profile, ProfileOptions, inherit};
 
 const RUNS: u64 = 4;
 const REQUESTS: u64 = 100;
-/// A share of one half then has a standard deviation of 0.5 points, so that two
-/// points are four of them: over four runs and three shares, a correct sampler fails
-/// once in more than a thousand sets of seeds. The seeds are fixed.
+/// Number of samples of a run. A share of one half then has a standard deviation of 0.5 points, so
+/// two points are four standard deviations. Over four runs and three shares, a correct sampler
+/// fails once in more than a thousand sets of seeds. The seeds are fixed.
 const SAMPLES: usize = 10_000;
 
 fn after(millis: u64, then: impl FnOnce() + 'static) {
@@ -47,7 +47,7 @@ async fn request(start: u64) {
     }
 }
 
-/// A profile of what `spawn` spawns, a sample each millisecond.
+/// Profiles the requests that `spawn` spawns, with a sample each millisecond.
 fn profile(seed: u64, spawn: impl FnOnce(&AwaitProfiler, &LocalSet)) -> Profile {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -59,12 +59,12 @@ fn profile(seed: u64, spawn: impl FnOnce(&AwaitProfiler, &LocalSet)) -> Profile 
     spawn(&profiler, &requests);
     let run = requests.run_until(async {
         let permit = permit(&profiler);
-        // All are past their first sleep.
+        // Now all requests are past their first sleep.
         for _ in 0..2 * REQUESTS {
             step().await;
         }
         let mut sampler = sampler(&permit, seed);
-        // What finishes meanwhile does not count.
+        // Requests that finish before the profile begins must not count.
         for _ in 0..REQUESTS {
             step().await;
         }
@@ -81,7 +81,7 @@ fn profile(seed: u64, spawn: impl FnOnce(&AwaitProfiler, &LocalSet)) -> Profile 
     runtime.block_on(run)
 }
 
-/// Lets requests answer, moves the clock by a millisecond, and polls what that woke.
+/// Lets requests answer, moves the clock by a millisecond, and polls the tasks that it woke.
 async fn step() {
     poll_all().await;
     advance(Duration::from_millis(1)).await;
@@ -133,7 +133,7 @@ async fn nap(millis: u64) {
     sleep(Duration::from_millis(millis)).await;
 }
 
-/// Waits for a message that is sent by somebody else.
+/// Waits for a message from another task.
 async fn hears(millis: u64) {
     let (sender, receiver) = oneshot::channel();
     after(millis, || sender.send(()).unwrap_or_default());
@@ -168,7 +168,7 @@ async fn locks(lock: Arc<Mutex<()>>) {
     drop(lock.lock().await);
 }
 
-/// Of a route, the share of its own requests in whose stack the text occurs.
+/// Returns the share of a route's own requests whose stack contains the text.
 fn share_of(profile: &Profile, route: &str, text: &str) -> f64 {
     let shares = profile.shares(Frames::Own);
     let sum = |text: &str| -> f64 {
@@ -207,7 +207,7 @@ fn whatever_a_request_awaits_has_its_share() {
         }
         std::mem::forget(guard);
     });
-    // 2,000 samples of each: a standard deviation of 1.1 points at most. The seed is fixed.
+    // Each route has 2,000 samples: a standard deviation of 1.1 points at most. The seed is fixed.
     for (route, text, known) in [
         (
             "children",
@@ -237,7 +237,7 @@ fn whatever_a_request_awaits_has_its_share() {
         .find(|route| route.route == "cancelled")
         .unwrap();
     assert_eq!((cancelled.finished, cancelled.latency_ms), (0, None));
-    // Twenty at a time for 40 ms each, of ten seconds.
+    // Twenty requests at a time, for 40 ms each, in ten seconds.
     assert!(cancelled.dropped.abs_diff(5_000) <= 150, "{cancelled:?}");
 }
 
@@ -250,7 +250,7 @@ fn littles_law_gives_the_time_that_a_request_of_each_route_takes() {
             requests.spawn_local(async move {
                 nap(number).await;
                 loop {
-                    // Clients of the second think longer than they wait.
+                    // Clients of `GET /health` think longer than they wait.
                     if number % 2 == 0 {
                         profiler.wrap("GET /slow", nap(200)).await;
                     } else {
@@ -331,7 +331,7 @@ fn a_body_waits_for_what_it_sends_or_for_the_client() {
     }
 }
 
-/// Each row is asked for on its own.
+/// Asks for each row on its own.
 async fn rows() {
     for _ in 0..12 {
         nap(10).await;

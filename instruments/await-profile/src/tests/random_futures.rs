@@ -1,4 +1,4 @@
-//! Futures that do at random whatever a future may do, driven by a seed.
+//! Futures that do anything that a future may do, at random, driven by a seed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::sampler::Sampler;
 use crate::shared::Permit;
 use crate::{AwaitProfiler, Profile, ProfileOptions, Tracked, inherit};
 
-/// Under Miri, which is slow, fewer.
+/// Number of seeds; fewer under Miri, which is slow.
 const SEEDS: u64 = if cfg!(miri) { 6 } else { 100 };
 const STEPS: usize = if cfg!(miri) { 60 } else { 400 };
 
 struct Chaos {
     random: fastrand::Rng,
     kept: Wakers,
-    /// Polled within this future.
+    /// Child that is polled within this future.
     child: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
@@ -41,7 +41,7 @@ impl Future for Chaos {
                 2 => drop(cx.waker().clone()),
                 3 | 4 => lock(&self.kept).push(cx.waker().clone()),
                 5 => {
-                    // Another thread clones, wakes and drops, during the poll and after.
+                    // Another thread clones, wakes and drops the waker, during the poll and after it.
                     let waker = cx.waker();
                     let theirs = waker.clone();
                     std::thread::scope(|scope| {
@@ -202,7 +202,7 @@ fn every_sample_is_accounted_for_whatever_futures_do() {
             others <= lock(&kept).len(),
             "seed {seed}: only kept wakers keep tasks"
         );
-        // A waker of a future that is gone may still be woken.
+        // The waker of a future that is gone may still be woken.
         let wakers = std::mem::take(&mut *lock(&kept));
         wakers.into_iter().for_each(Waker::wake);
         drop(sampler);

@@ -1,4 +1,4 @@
-//! Which task a wake reaches, and what it makes of a sample.
+//! Tests of the task that a wake reaches, and of its effect on a sample.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::collected::Outcome;
 use crate::lock::lock;
 use crate::{AwaitProfiler, Tracked};
 
-/// A future that clones its waker each time it is polled.
+/// Future that clones its waker each time it is polled.
 struct ClonesWaker(Wakers);
 
 impl Future for ClonesWaker {
@@ -21,7 +21,7 @@ impl Future for ClonesWaker {
     }
 }
 
-/// A request and the executor's side of it.
+/// A request, and the executor's side of it.
 struct Request {
     future: Pin<Box<Tracked<ClonesWaker>>>,
     task: Arc<Task>,
@@ -67,7 +67,7 @@ fn no_wake_is_lost() {
     wake_all(&request, 1);
     let mut sampler = sampler(&permit, 1);
     request.poll();
-    // Chosen: the sampler wakes it, then the poll is recorded, then it is woken.
+    // The request is chosen: the sampler wakes it, the poll is recorded, and then it is woken.
     sampler.sample_once();
     assert_eq!(request.task.wakes(), 1);
     request.poll();
@@ -149,14 +149,14 @@ fn wakes_go_to_the_executor_that_the_waker_was_kept_under() {
         .collect();
     assert_eq!(seen, [&Outcome::WokenFirst, &Outcome::Ready]);
 
-    // Back in the first task.
+    // The request is back in the first task.
     request.task = first_task;
     request.poll();
     sampler.sample_once();
     assert_eq!(request.task.wakes(), 1);
 }
 
-/// A request that is woken while the sampler's own wake of its child is on its way.
+/// Wakes a request while the sampler's own wake of its child is on its way.
 #[test]
 fn a_wake_of_its_own_is_not_taken_for_the_samplers() {
     let profiler = AwaitProfiler::new();
@@ -170,7 +170,7 @@ fn a_wake_of_its_own_is_not_taken_for_the_samplers() {
         "GET /",
         std::future::poll_fn(move |cx| {
             lock(&parent).push(cx.waker().clone());
-            // Polled with the request's own waker, as by a `FuturesUnordered`: a wake of the
+            // The child is polled with the request's own waker, as a `FuturesUnordered` does: a wake of the
             // child wakes its request.
             let clones = || Box::pin(crate::inherit(ClonesWaker(clones.clone())));
             child.get_or_insert_with(clones).as_mut().poll(cx)
@@ -195,7 +195,7 @@ fn a_wake_of_its_own_is_not_taken_for_the_samplers() {
     }
 }
 
-/// Whatever was made of it, and whatever wakers are kept: a thousand of them leave nothing.
+/// Makes a thousand profilers, with samples and kept wakers, and checks that none of them stays in memory.
 #[test]
 fn a_profiler_is_freed_with_its_last_handle_and_request() {
     let mut kept = Vec::new();
@@ -213,7 +213,7 @@ fn a_profiler_is_freed_with_its_last_handle_and_request() {
         drop(profiler);
         assert_eq!(other.in_flight(), 1);
         drop(other);
-        // The request is the last to refer to it, and goes on.
+        // Only the request still refers to the profiler, and it goes on.
         assert!(state.upgrade().is_some());
         request.poll();
         kept.push(request.take_waker());

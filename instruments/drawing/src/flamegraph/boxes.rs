@@ -1,5 +1,5 @@
-//! A flamegraph that stands still: boxes with their shares in them, small enough for a phone, and the
-//! same boxes as a list for who cannot see them.
+//! A flamegraph without zoom and search: boxes with their shares in them, small enough for a phone. The
+//! same boxes are also a list, for readers who cannot see them.
 
 // Pixels.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -14,12 +14,12 @@ const WIDTH: f64 = 480.0;
 const ROW: f64 = 22.0;
 const TITLE: f64 = 28.0;
 
-/// Of a call-out: a line of text above the boxes.
+/// Height of a call-out, a line of text above the boxes.
 const CALL: f64 = 19.0;
-/// What is pointed at, dark enough for text on white.
+/// Colour of call-outs and the boxes that they point at, dark enough for text on white.
 const POINTED: &str = "#b3261e";
 
-/// A box of the picture: what it weighs, and what is above it.
+/// Box of the picture, with its weight and the boxes above it.
 #[derive(Debug, Default)]
 pub struct Boxes {
     weight: u64,
@@ -36,7 +36,7 @@ impl Boxes {
         }
     }
 
-    /// The boxes as a Markdown list.
+    /// Returns the boxes as a Markdown list.
     pub fn list(&self) -> String {
         let mut text = String::new();
         self.visit(self.weight, 0, 0, &mut |place, name, share| {
@@ -47,8 +47,8 @@ impl Boxes {
         text
     }
 
-    /// The picture. `colour` gives the colour of a frame; a line leads to the widest box of each name in
-    /// `pointed`, which may be too narrow to be seen.
+    /// Draws the picture. `colour` gives the colour of a frame. A line leads to the widest box whose name begins with
+    /// each text in `pointed`, because the box may be too narrow to be seen.
     pub fn svg(
         &self,
         title: &str,
@@ -103,8 +103,8 @@ impl Boxes {
         )
     }
 
-    /// Every box of at least 1.5 % of the whole, from the bottom up. At the bottom all are, as a
-    /// sliver beside an idle machine is a finding.
+    /// Calls `see` for every box of at least 1.5 % of the whole, from the bottom up. It visits all boxes at
+    /// the bottom, because a sliver beside an idle machine is a finding.
     fn visit(&self, whole: u64, from: u64, depth: usize, see: &mut impl FnMut(Place, &str, &str)) {
         let mut from = from;
         for (name, above) in &self.above {
@@ -123,14 +123,14 @@ impl Boxes {
     }
 }
 
-/// Where a box begins, what it weighs, and in which row it is.
+/// Beginning of a box, its weight, and its row.
 struct Place {
     from: u64,
     weight: u64,
     depth: usize,
 }
 
-/// A box that is pointed at, and what is said of it.
+/// Box that a call-out points at, and the text of the call-out.
 #[derive(Clone)]
 struct Call {
     x: f64,
@@ -139,8 +139,8 @@ struct Call {
     said: String,
 }
 
-/// A line of text for each, and a line to its box. Those on the right come first, from the right, with
-/// their texts to the left of their lines, so that no line runs through a text.
+/// Draws a line of text for each call-out, and a line to its box. The call-outs on the right come first, from the
+/// right, with their texts to the left of their lines. In this order no line runs through a text.
 fn calls(mut calls: Vec<Call>) -> String {
     let at = |call: &Call| call.x + (call.width / 2.0).min(8.0);
     let is_right = |at: f64| at > WIDTH / 2.0;
@@ -177,7 +177,7 @@ fn calls(mut calls: Vec<Call>) -> String {
     drawn
 }
 
-/// As much of the name and the share as a box of this width has room for, some 7 pixels a character.
+/// Returns as much of the name and the share as a box of this width has room for, at 7 pixels a character.
 fn label(name: &str, share: &str, width: f64) -> Option<String> {
     let room = ((width - 8.0) / 7.0).max(0.0) as usize;
     let with_share = format!("{name}  {share}");

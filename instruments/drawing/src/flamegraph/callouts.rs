@@ -1,5 +1,5 @@
-//! Where to look in a flamegraph: two frames that matter and one that does not, each marked with its
-//! number, and a line for each below the picture.
+//! Call-outs of a flamegraph: two frames that matter and one that does not. Each is marked with its
+//! number, and has a line below the picture.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,31 +7,32 @@ use std::fmt::Write as _;
 use engine::figures;
 use engine::folded::{NoCount, stacks};
 
-/// Behind the names of the frames that are pointed at: the drawing cuts long names at their beginning.
+/// Marks of the call-outs. They stand behind the names of frames, because the drawing cuts long names at their
+/// beginning.
 const MARKS: [&str; 3] = ["①", "②", "③"];
 
-/// What has such a share of the frame that is pointed at is what that goes to: most of it, or a good
-/// part where nothing has most.
+/// Smallest share of the first marked frame that the second one must have. It is most of the width, or a good part
+/// if no frame above has most.
 const SHARES: [f64; 2] = [0.5, 0.25];
 
-/// More characters of a path than these do not fit a phone beside a share.
+/// Largest number of characters of a path that fit on a phone beside a share.
 const LONG: usize = 34;
 
-/// What is too narrow to be taken for the answer.
+/// Smallest share of the picture that a frame must have to be marked as "not here".
 const NARROW: f64 = 0.01;
 
-/// A frame by what lies below it: `main;read` is `read` where `main` called it.
+/// Width of each frame, by its path from the bottom: `main;read` is `read` where `main` called it.
 type Widths<'a> = BTreeMap<&'a str, u64>;
 
-/// Stacks in which some frames are marked, and what is said of each.
+/// Stacks in which some frames are marked, and a line of text for each.
 pub(super) struct Pointed {
     pub(super) folded: String,
-    /// `① here, 97 %: chapter1::read`.
+    /// Lines such as `① here, 97 %: chapter1::read`.
     pub(super) legend: Vec<String>,
 }
 
-/// Points at the widest frame of the crate `own`, at what most of it goes to, and at the widest frame
-/// that has no part of that crate in it. `all` is the weight of the whole picture.
+/// Marks the widest frame of the crate `own`, and the frame that most of its width goes to. The third mark is the
+/// widest frame that has no part of that crate in it. `all` is the weight of the whole picture.
 pub(super) fn point(folded: &str, own: &str, all: u64) -> Result<Pointed, NoCount> {
     let widths = widths(folded)?;
     let mut chosen = Vec::new();
@@ -76,7 +77,7 @@ pub(super) fn point(folded: &str, own: &str, all: u64) -> Result<Pointed, NoCoun
     }
     let legend = chosen.iter().zip(MARKS).map(|((path, word), mark)| {
         let share = widths[path] as f64 / all.max(1) as f64;
-        // The share first: a phone cuts what is long.
+        // The share comes first, because a phone cuts long lines.
         let frame = short(last(path));
         format!("{mark} {word}, {}: {frame}", figures::percent(share))
     });
@@ -98,8 +99,8 @@ fn widths(folded: &str) -> Result<Widths<'_>, NoCount> {
     Ok(widths)
 }
 
-/// The widest frame of a crate. Of equal ones it is the one above the others: a handler, not what
-/// started the thread that it runs on.
+/// Returns the widest frame of a crate. Among frames of nearly the same width it is the highest: a handler, and not
+/// the function that started its thread.
 fn widest_of<'a>(widths: &Widths<'a>, own: &str) -> Option<&'a str> {
     let own = widths.iter().filter(|(path, _)| is_of(last(path), own));
     let widest = own.clone().map(|(_, width)| *width).max()?;
@@ -108,13 +109,13 @@ fn widest_of<'a>(widths: &Widths<'a>, own: &str) -> Option<&'a str> {
         .map(|(path, _)| *path)
 }
 
-/// Whether a frame is of a crate.
+/// Returns whether a frame is of the crate `own`.
 fn is_of(frame: &str, own: &str) -> bool {
     let name = frame.trim_start_matches(['<', '&']).strip_prefix(own);
     name.is_some_and(|rest| rest.starts_with("::"))
 }
 
-/// The highest frame above another that has most of its width.
+/// Returns the highest frame above `from` that has most of its width, or a good part of it.
 fn most_of<'a>(widths: &Widths<'a>, from: &'a str) -> &'a str {
     let above = |least: f64| {
         let above = widths.iter().filter(move |(path, width)| {
@@ -129,7 +130,7 @@ fn most_of<'a>(widths: &Widths<'a>, from: &'a str) -> &'a str {
     most.map_or(from, |(path, _)| *path)
 }
 
-/// Whether one of two frames lies above the other.
+/// Returns whether one of two frames lies above the other, or both are the same.
 fn is_related(one: &str, other: &str) -> bool {
     let above = |low: &str, high: &str| {
         high.strip_prefix(low)
@@ -146,8 +147,8 @@ fn depth(path: &str) -> usize {
     path.matches(';').count()
 }
 
-/// A name that a phone has room for: without closures, parameters and the place in the code, and of
-/// its path the last two parts, or the last one if they are long.
+/// Returns a name that a phone has room for, without closures, parameters and the place in the code. Of a long path
+/// it keeps the last two parts, or the last one if these are long.
 pub(super) fn short(frame: &str) -> String {
     let frame = frame
         .replace("::{{closure}}", "")

@@ -1,5 +1,5 @@
-//! Stacks without what carries every request: a run of the runtime's and the framework's frames becomes
-//! one box, so that the reader's own frames are seen. The folded file keeps all of them.
+//! Stacks without the frames that carry every request. Consecutive frames of the runtime and the framework become
+//! one box, so that the reader's own frames stand out. The folded file keeps all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,17 +7,17 @@ use std::fmt::Write as _;
 use ecosystem::{LANGUAGE, carriers, crate_of, place_of, starts_thread};
 use engine::folded::{NoCount, stacks};
 
-/// The listener and its connections, which carry requests as well; the rest of that crate works.
+/// Modules of the listener and its connections, which carry requests as well. The rest of their crate does work.
 const LISTENER: [&str; 2] = ["lab::listener::", "lab::connection::"];
 
-/// A frame as it is, or a run of frames that becomes one box: the places of their crates among the carriers.
+/// A frame as it is, or a run of frames that becomes one box, with the places of their crates among the carriers.
 enum Part<'a> {
     Frame(&'a str),
     Run(BTreeSet<usize>),
 }
 
-/// Folds runs of such frames. Two frames or more become one, named by the crates of all runs that begin
-/// at the same place of a thread's stacks: below the first other frame, or above it.
+/// Folds runs of such frames: two frames or more become one, named after their crates. The first runs of all stacks
+/// get one name together.
 pub(super) fn fold(folded: &str) -> Result<String, NoCount> {
     let mut parsed = Vec::new();
     // The runs at the bottom get one name, so that the box below everything is one.
@@ -39,7 +39,7 @@ pub(super) fn fold(folded: &str) -> Result<String, NoCount> {
             Part::Frame(frame) => (*frame).to_owned(),
         });
         let mut frames: Vec<String> = frames.collect();
-        // What the C library calls by two names.
+        // The C library has two names for some functions.
         frames.dedup();
         *merged.entry(frames.join(";")).or_default() += count;
     }
@@ -57,7 +57,7 @@ fn parts(frames: &str) -> Vec<Part<'_>> {
     let mut rest = frames.as_slice();
     while let Some(first) = rest.first() {
         let length = run(rest);
-        // What starts a thread, behind the thread's name.
+        // The frames that start a thread stand behind the thread's name.
         let start = rest.iter().take_while(|frame| is_between(frame)).count();
         let taken = if length >= 2 {
             let places = rest[..length].iter().filter_map(|frame| carrier(frame));
@@ -75,8 +75,8 @@ fn parts(frames: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// How many frames at the beginning are carriers or lie between two of them. What the standard library
-/// does above the last is work for somebody, and stays; what it does below somebody's closure calls it.
+/// Returns the number of frames at the beginning that are carriers or lie between two of them. Frames of the standard
+/// library above the last carrier stay, because they work for somebody. Those below a closure only call it.
 fn run(frames: &[&str]) -> usize {
     let mut length = 0;
     for (place, frame) in frames.iter().enumerate() {
@@ -89,7 +89,7 @@ fn run(frames: &[&str]) -> usize {
     length
 }
 
-/// The place of a frame's crate, if it is of a framework.
+/// Returns the place of a frame's crate among the carriers, if it is of the runtime or a framework.
 fn carrier(frame: &str) -> Option<usize> {
     let is_listener = LISTENER.iter().any(|module| frame.contains(module));
     let krate = if is_listener {

@@ -1,4 +1,4 @@
-//! Requests as an access log has them, in the common or the combined format: nginx's, Apache's, Caddy's and others'.
+//! Requests of an access log in the common or the combined format, such as those of nginx, Apache and Caddy.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,28 +15,28 @@ use crate::cli::spec::{MOST_VALUES, SELDOM, Spec, Values};
 use engine::figures;
 use terminal::exit::CliError;
 
-/// Routes that are taken up, the most frequent first.
+/// Largest number of routes that are sent; rarer routes are left out.
 const MOST_ROUTES: usize = 50;
 
-/// What of a log is sent.
+/// Routes of an access log, and the number of lines that are left out.
 #[derive(Debug)]
 struct AccessLog {
     routes: BTreeMap<Pattern, Seen>,
-    /// GET requests with a good status.
+    /// Number of GET requests with status 2xx or 3xx.
     taken: u64,
-    /// Those with another method.
+    /// Number of requests with another method.
     others: u64,
-    /// Those with another status.
+    /// Number of GET requests with another status.
     faults: u64,
     unreadable: u64,
-    /// Of each route one of so many values is kept, at random, so that frequent ones stay frequent.
+    /// One of so many values of each route is kept, at random, so that frequent values stay frequent.
     every: u64,
     random: Pcg32,
-    /// Values beyond each route's first.
+    /// Number of values that are kept beyond each route's first.
     kept: usize,
 }
 
-/// What the paths of a route have in common: all before what varies, how that is shown, and all after it.
+/// Pattern of a route's paths: the text before the part that varies, that part as it is shown, and the text after it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
     before: String,
@@ -48,11 +48,11 @@ struct Pattern {
 #[derive(Debug, Default)]
 struct Seen {
     count: u64,
-    /// As they came, the same one as often.
+    /// Values in the order of the log, each as often as it came.
     values: Vec<String>,
 }
 
-/// The routes of the log in `file`, and what is to be known of them, a sentence each.
+/// Returns the routes of the log in `file`, and notes on them, a sentence each.
 pub(crate) fn specs(file: &Path) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let wrong = |why: &dyn std::fmt::Display| {
         CliError::usage(format!("--access-log {}: {why}", file.display()))
@@ -167,7 +167,7 @@ impl AccessLog {
     }
 }
 
-/// Method, path and status of a line, if it has them and the path can be sent.
+/// Returns the method, path and status of a line, if it has them and the path can be sent.
 fn request(line: &str) -> Option<(&str, &str, u16)> {
     let (_, rest) = line.split_once("] \"")?;
     let (request, rest) = rest.split_once("\" ")?;
@@ -180,8 +180,8 @@ fn request(line: &str) -> Option<(&str, &str, u16)> {
     Some((method, path, rest.split(' ').next()?.parse().ok()?))
 }
 
-/// The route of a path, and what stands there for its `…`: all from the first number or id to the last, or to the
-/// end of the query.
+/// Returns the route of a path, and the value that its `…` replaces. The value reaches from the first number or id to
+/// the last, or to the end of the query.
 fn pattern(path: &str) -> (Pattern, &str) {
     let end = path.find('?').unwrap_or(path.len());
     let mut ids: Vec<Range<usize>> = Vec::new();
@@ -210,7 +210,7 @@ fn pattern(path: &str) -> (Pattern, &str) {
     (pattern, &path[first..last])
 }
 
-/// Whether this is a number, a UUID or another hexadecimal id.
+/// Returns whether a segment of a path is a number, a UUID or another hexadecimal id.
 fn is_id(segment: &str) -> bool {
     let is_number = segment.bytes().all(|byte| byte.is_ascii_digit());
     let is_hex = segment.len() >= 8

@@ -1,4 +1,4 @@
-//! `duel bisect`: which commit made a service slower.
+//! `duel bisect`: finds the commit that made a service slower.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ use terminal::git::{Commit, Git};
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, json};
 
-/// What `bisect --format json` prints.
+/// Result that `bisect --format json` prints.
 #[derive(Debug, Default, Serialize)]
 struct Outcome {
     verdict: Word,
@@ -34,19 +34,19 @@ struct Outcome {
     /// The commits that were given.
     good: String,
     bad: String,
-    /// What was measured.
+    /// Key of the metric that decides.
     metric: String,
-    /// How much slower bad is than good.
+    /// Slowdown of bad against good.
     effect: Option<Slower>,
     /// The commit that made it slower.
     commit: Option<String>,
-    /// How much slower that is than the commit before it.
+    /// Slowdown of that commit against the one before it.
     step: Option<Slower>,
-    /// How sure it is that it is among `likely`.
+    /// Probability that the commit is among `likely`.
     probability: Option<f64>,
-    /// The fewest neighbours that it is among; one, where it was found.
+    /// Shortest run of commits that holds it with enough confidence; one commit, if it was found.
     likely: Vec<String>,
-    /// All after good up to bad, the oldest first.
+    /// All commits after good up to bad, the oldest first.
     commits: Vec<Candidate>,
 }
 
@@ -66,15 +66,15 @@ struct Candidate {
     commit: Commit,
     #[serde(skip)]
     is_merge: bool,
-    /// Against good; `None` where it was not tried.
+    /// Slowdown against good; `None` if the commit was not tried.
     measured: Option<Slower>,
-    /// How probable it is that it made the service slower.
+    /// Probability that it is the commit that made the service slower.
     probability: Option<f64>,
-    /// Why it could not be measured.
+    /// Reason why it could not be measured.
     skipped: Option<String>,
 }
 
-/// Searches, and tells the commit.
+/// Searches for the commit, and prints it.
 pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
     let how = &options.how;
     if how.run.is_none() {
@@ -136,7 +136,7 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
     })
 }
 
-/// The commits after `good` up to `bad`, the oldest first.
+/// Returns the commits after `good` up to `bad`, the oldest first.
 fn between(git: &Git, good: &str, bad: &str) -> Result<Vec<Candidate>, CliError> {
     let is_above = git.ask(["merge-base", "--is-ancestor", good, bad]);
     let range = format!("{good}..{bad}");
@@ -185,7 +185,7 @@ fn search(
     let make =
         |name, commit: &Commit, like| make(name, commit, like, how, &protocol, interrupt, &say);
     let base = make("base", good, None)?;
-    // The worktree of a change goes once it is compared.
+    // The worktree of a change is removed once it is compared.
     let compare = |commit: &Commit, until: Duration, enough: Option<&Enough<'_>>| {
         let change = make("change", commit, Some(&base.revision))?;
         let comparison = comparison::Comparison {
@@ -254,7 +254,7 @@ fn search(
                 search.add(place, &rounds);
                 search.measured(place).map_or_else(String::new, in_words)
             }
-            // Not its fault.
+            // The time is over, so the failure is not the commit's fault.
             Err(_) if began.elapsed() >= time => break,
             Err(why) => {
                 search.skip(place);
@@ -267,7 +267,7 @@ fn search(
     Ok(())
 }
 
-/// Logarithms of how many times slower the change was, a round each.
+/// Returns the logarithm of the change's slowdown in each round.
 fn slower(deciding: &Metric, rounds: &[Round]) -> Vec<f64> {
     let one = |round| Estimate::of(deciding, std::slice::from_ref(round));
     let ratios = rounds.iter().filter_map(one);
@@ -331,7 +331,7 @@ impl Outcome {
         }
     }
 
-    /// For a terminal.
+    /// Formats the result for a terminal.
     fn text(&self) -> String {
         let is_told = |one: &&Candidate| one.measured.is_some() || one.skipped.is_some();
         let row = |one: &Candidate| {

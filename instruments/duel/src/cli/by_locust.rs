@@ -1,4 +1,4 @@
-//! The load of a reader's own service by Locust, where one generator's machine is the limit.
+//! Load on a reader's own service by Locust, for loads that one machine cannot send.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ use engine::traffic::Traffic;
 use terminal::exit::CliError;
 use terminal::progress::Terminal;
 
-/// What its verdicts rest on, for those who read them.
+/// Note that tells readers of a verdict what Locust compared.
 pub(crate) const NOTE: &str = "Locust sent the load, and compared the status of answers alone.";
 
-/// A load that Locust is to send, to whatever host.
+/// Load that Locust sends, to any host.
 pub(crate) struct ByLocust<'a> {
     program: PathBuf,
     own: u32,
@@ -33,7 +33,8 @@ pub(crate) struct ByLocust<'a> {
 }
 
 impl<'a> ByLocust<'a> {
-    /// `None` where `with` is another generator. Runs on `cpus`, or where it likes.
+    /// Returns the load if `with` is Locust, and `None` if it is the embedded generator. Locust runs on `cpus`, or on
+    /// all CPUs if there are none.
     pub(crate) fn of(
         (with, workers): (With, &Workers),
         (sent, specs): (&'a Sent, &'a [Spec]),
@@ -90,7 +91,7 @@ impl<'a> ByLocust<'a> {
         }))
     }
 
-    /// Says what is to be done on other machines, if they are waited for.
+    /// Prints the command for other machines, if the load waits for their workers.
     pub(crate) fn announce(&self, terminal: &Terminal) {
         if self.others > 0 {
             terminal.say(&format!(
@@ -102,7 +103,7 @@ impl<'a> ByLocust<'a> {
         }
     }
 
-    /// Puts the load, whose answers are known, on the service at `host`, `https://HOST:PORT`.
+    /// Sends the load, whose right answers are known, to the service at `host`, `https://HOST:PORT`.
     pub(crate) fn run(&self, host: &str, traffic: &Traffic) -> Result<TrafficOutcome, DriverError> {
         let about = About {
             host: host.to_owned(),

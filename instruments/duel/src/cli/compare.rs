@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         .unwrap_or_else(|| PathBuf::from("target/duel"));
     check(options)?;
     if options.report.is_none() {
-        // Where it cannot be made is told next.
+        // `writable` reports a folder that cannot be made.
         let _ = files::ignored(&folder);
     }
     files::writable(&folder)?;
@@ -116,7 +116,7 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
     Ok(exit(options, &compared.verdict))
 }
 
-/// Every file that was asked for, and what is printed.
+/// Writes every file that was asked for, and prints the result.
 fn write(
     options: &Compare,
     comparison: &Comparison,
@@ -155,7 +155,7 @@ fn exit(options: &Compare, verdict: &Verdict) -> Exit {
     }
 }
 
-/// What can be said before anything is built or started.
+/// Checks the options before anything is built or started.
 fn check(options: &Compare) -> Result<(), CliError> {
     let commands = [("--base", &options.base), ("--change", &options.change)];
     for (option, command) in commands {
@@ -224,7 +224,7 @@ fn goal(options: &Compare) -> Goal {
     }
 }
 
-/// Base and change as they were named.
+/// Returns base and change, by the names on the command line.
 fn sides(options: &Compare) -> (Side, Side) {
     let named = |name: Option<&String>| Side {
         name: name.cloned().unwrap_or_default(),
@@ -237,13 +237,13 @@ fn sides(options: &Compare) -> (Side, Side) {
     }
 }
 
-/// Who sends the load, and from where.
+/// Load generator, and the CPUs that it runs on.
 struct Generator<'a> {
     placement: &'a Placement,
     other: Option<&'a comparison::Generator<'a>>,
 }
 
-/// Nothing is pinned beside servers that run already.
+/// Returns the CPUs for servers and generator. Nothing is pinned if the servers run already.
 fn placement(options: &Compare) -> Placement {
     if options.running.is_empty() {
         return Placement::apart();
@@ -271,14 +271,14 @@ fn compare(
         protocol(&options.how.sent, traffic)?
     };
     let login = requests::login(&options.how.sent)?;
-    // A wrong revision is told before anything is built.
+    // A wrong revision must be reported before anything is built.
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         if let Some(revision) = side.name.strip_prefix(GIT) {
             let git = Git::at(&repository()?.0)?;
             side.commit = Some(commit(&git, &format!("--{name} {GIT}"), revision)?);
         }
     }
-    // The worktrees are removed when these go, after the servers.
+    // Dropping these removes the worktrees, after the servers have ended.
     let mut worktrees: Vec<Revision<'_>> = Vec::new();
     let mut started = Vec::new();
     let mut prepared = Vec::new();
@@ -341,15 +341,16 @@ fn compare(
     .map_err(|error| explained(error, interrupt))
 }
 
-/// A revision that was built and started once.
+/// Revision that was built and started once.
 pub(super) struct Made<'a> {
-    /// Its worktree goes with it.
+    /// The revision; dropping it removes its worktree.
     pub(super) revision: Revision<'a>,
     pub(super) started: Option<Started>,
     pub(super) side: comparison::Side,
 }
 
-/// Builds `commit` for the side `name`, and looks whether it starts. What was built of `like` is where its build begins.
+/// Builds `commit` for the side `name`, and checks that it starts. The first build of a side begins with a copy of the
+/// build of `like`.
 pub(super) fn make<'a>(
     name: &'a str,
     commit: &Commit,
@@ -377,7 +378,7 @@ pub(super) fn make<'a>(
     })
 }
 
-/// What is to be known of the programs of `revisions` revisions.
+/// Returns a note on the programs of `revisions` revisions, if readers of the result need one.
 fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
     if started.len() < revisions {
         return Some(
@@ -407,7 +408,8 @@ fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
     }
 }
 
-/// A service that is started here has its certificate for the `host` of the requests, or for `localhost`.
+/// Returns the protocol of a service that is started here. Its certificate is for the `host` of the requests, or for
+/// `localhost`.
 pub(super) fn protocol(sent: &Sent, traffic: &Traffic) -> Result<Protocol, CliError> {
     let requests = traffic.routes.iter().flat_map(|route| &route.requests);
     let mut headers = requests.flat_map(|request| &request.headers);
@@ -420,7 +422,7 @@ pub(super) fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliErr
         return CliError::interrupted();
     }
     match error {
-        // The generator's own words are about chapters.
+        // The generator's own message is about chapters.
         ComparisonError::Generator(GeneratorError::Unreachable { target, reason }) => {
             let sentence = format!("the server at {target} takes no connections: {reason}");
             CliError::new(Exit::Invalid, sentence)
@@ -478,7 +480,7 @@ fn load_in_words(how: &Comparing, traffic: &Traffic, compared: &Compared) -> Str
     )
 }
 
-/// Command line to type again.
+/// Returns the command line, quoted so that it can be typed again.
 fn typed() -> String {
     let quoted = |word: String| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);

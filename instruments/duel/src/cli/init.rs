@@ -1,4 +1,4 @@
-//! `duel init`: the workflows that guard a repository, written for it.
+//! `duel init`: writes the workflows that guard a repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use terminal::git::Git;
 use super::revision::repository;
 use crate::cli::options::Init;
 
-/// The workflow that compares, and the one that comments; lines of the first are another repository's.
+/// The workflow that compares, and the one that comments. Some lines of the first are replaced for each repository.
 const COMPARE: &str = include_str!("../../workflows/compare.yml");
 const COMMENT: &str = include_str!("../../workflows/comment.yml");
-/// Where they go.
+/// Paths of the workflows in the repository.
 const COMPARE_FILE: &str = ".github/workflows/compare.yml";
 const COMMENT_FILE: &str = ".github/workflows/comment.yml";
 
-/// Crates whose users are services.
+/// Web frameworks; a package that depends on one is probably a service.
 const FRAMEWORKS: [&str; 10] = [
     "actix-web",
     "axum",
@@ -33,12 +33,12 @@ const FRAMEWORKS: [&str; 10] = [
     "tonic",
     "warp",
 ];
-/// A load to begin with.
+/// Load to begin with, which the reader replaces.
 const REQUESTS: &str = "--get / --users 50";
-/// Larger files are not looked through.
+/// Size in bytes from which source files are not searched.
 const LARGEST_SOURCE: u64 = 1 << 20;
 
-/// Writes both workflows, and says what to look at.
+/// Writes both workflows, and prints what to check.
 pub(super) fn run(options: &Init) -> Result<Exit, CliError> {
     let (root, _) = repository()?;
     let found = Found::of(&root, options)?;
@@ -71,11 +71,11 @@ pub(super) fn run(options: &Init) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-/// What a repository's service is built and started by.
+/// Commands that build and start a repository's service.
 struct Found {
     build: String,
     run: String,
-    /// What the reader has to look at.
+    /// Sentences on what the reader has to check.
     notes: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ impl Found {
                 ));
             }
             let program = format!("./target/release/{}", service.name);
-            // The crate of its settings may be another one.
+            // Another crate of the workspace may read the settings.
             let how = service
                 .folders
                 .iter()
@@ -151,19 +151,19 @@ impl Found {
     }
 }
 
-/// `text` as YAML has it in one line, whatever is in it.
+/// Returns `text` as a YAML string in one line.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The action of this version, where its repository is known.
+/// Returns the address of this version's action; `None` if its repository is not on GitHub.
 fn own_action() -> Option<String> {
     let repository = env!("CARGO_PKG_REPOSITORY").strip_prefix("https://github.com/")?;
     let version = env!("CARGO_PKG_VERSION");
     Some(format!("{repository}/instruments/duel@duel-v{version}"))
 }
 
-/// The branch that pull requests are for.
+/// Returns the branch that pull requests are for.
 fn default_branch(git: &Git) -> String {
     let remote = git.ask(["symbolic-ref", "--short", "refs/remotes/origin/HEAD"]);
     let remote = remote.and_then(|name| Some(name.strip_prefix("origin/")?.to_owned()));
@@ -184,12 +184,13 @@ struct Service {
     name: String,
     /// The folders of all packages, its own first.
     folders: Vec<PathBuf>,
-    /// How many other programs there are.
+    /// Number of other programs.
     others: usize,
 }
 
 impl Service {
-    /// The program that is most likely to be a service: what cargo runs, else one on a web framework.
+    /// Finds the program that is most likely to be a service. A program on a web framework comes before others, then
+    /// the one that cargo runs by default.
     fn of(root: &Path) -> Result<Self, CliError> {
         let unknown = |why: &str| {
             CliError::usage(format!(
@@ -224,7 +225,7 @@ impl Service {
             }
         }
         let others = programs.len().saturating_sub(1);
-        // Of those that are equally likely the first.
+        // `max_by_key` takes the last of equally likely programs, and the first one listed should win.
         programs.reverse();
         let likely = programs
             .into_iter()
@@ -240,7 +241,7 @@ impl Service {
     }
 }
 
-/// The text of all sources of the package in `folder`.
+/// Returns the text of all sources of the package in `folder`.
 fn sources(folder: &Path) -> String {
     let mut text = String::new();
     let mut folders = vec![folder.join("src")];
@@ -260,8 +261,8 @@ fn sources(folder: &Path) -> String {
     text
 }
 
-/// How a program with these sources is told where to listen, with `PROGRAM` in its place: by a variable of its environment
-/// or an option.
+/// Returns the command that tells a program with these sources its port, with `PROGRAM` for the program. The port goes
+/// into an environment variable or an option. `None` if the sources name neither.
 fn told_its_port(sources: &str) -> Option<String> {
     let mut names = Vec::new();
     for (index, quote) in sources.match_indices('"') {

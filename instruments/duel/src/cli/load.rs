@@ -24,7 +24,7 @@ use terminal::outcome::{exit_of, figures_of};
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, files, json};
 
-/// What `--format json` prints: the outcome of all routes, and each of them.
+/// Result that `--format json` prints: the outcome of all routes together, and each route.
 #[derive(Debug, Serialize)]
 struct Loaded {
     #[serde(flatten)]
@@ -40,7 +40,7 @@ struct Told {
     latency: Latency,
 }
 
-/// Puts the load on the service, and prints what came of it.
+/// Sends the load to the service, and prints the outcome.
 pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     let mut target = Target::of("URL", &options.url, &options.sent)?;
     let (specs, of_log) = specs(&target, options)?;
@@ -142,7 +142,7 @@ fn embedded(
     })
 }
 
-/// What the options ask for, with the URL's own host in every request.
+/// Returns the requests that the options name, each with the URL's host, and notes on those of an access log.
 fn specs(target: &Target, options: &Load) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let sent = &options.sent;
     let is_named = !sent.get.is_empty() || !sent.request.is_empty() || sent.access_log.is_some();
@@ -189,7 +189,7 @@ fn asked<'a>(
     }
 }
 
-/// Completes `traffic` by what answers it rightly; yields what is compared.
+/// Learns the right answers from the service, and adds them to `traffic`.
 fn learn(
     target: &Target,
     traffic: &mut Traffic,
@@ -203,8 +203,8 @@ fn learn(
     Ok(learnt)
 }
 
-/// A service that answers something else than what was asked for is a wrong command line. One that does not answer
-/// cannot be measured.
+/// Converts an error of learning the answers. An unexpected status means that the command line is wrong. A service
+/// that does not answer cannot be measured.
 pub(super) fn unanswered(error: AnswerError) -> CliError {
     match error {
         AnswerError::Interrupted => CliError::interrupted(),
@@ -253,7 +253,7 @@ impl Loaded {
             .collect();
         let mut outcome = Outcome::from(outcome);
         if traffic.routes.len() > 1 {
-            // A chapter's second route are its writes; here all routes count alike.
+            // A chapter's second route holds its writes; here all routes count alike.
             outcome.latency = all.map(|all| all.summary()).unwrap_or_default();
             outcome.service_latency = None;
             outcome.writes = 0;
@@ -266,7 +266,7 @@ impl Loaded {
     }
 }
 
-/// The figures for people.
+/// Formats the figures for people.
 fn table(loaded: &Loaded) -> String {
     // Writing to a String cannot fail.
     let mut text = figures_of(&loaded.outcome);

@@ -108,7 +108,7 @@ pub(crate) struct Sent {
 
 #[cfg(test)]
 impl Sent {
-    /// What is sent where no option says anything.
+    /// Returns the options of a command line that has none of them.
     pub(crate) fn plain() -> Self {
         use clap::FromArgMatches as _;
 

@@ -1,4 +1,4 @@
-//! Requests of a reader's own service, as the command line has them: `/checkout/{1..5000} x3`.
+//! Requests to a reader's own service, as the command line gives them: `/checkout/{1..5000} x3`.
 
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -18,11 +18,11 @@ use crate::cli::spec::{MOST_VALUES, SELDOM, Spec, Values};
 use engine::answers::How;
 use terminal::exit::CliError;
 
-/// Most bytes of requests that are spelt out.
+/// Largest size of all requests together, in bytes.
 const MOST_BYTES: usize = 256 << 20;
 
-/// All requests that `sent` names, those of `--get` first; `path`, from a URL, where it names none. And what is to
-/// be known of those of an access log.
+/// Returns all requests that `sent` names, those of `--get` before those of `--request`. If it names none, the request
+/// is the `path` of a URL. Also returns notes on the requests of an access log.
 pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let headers = headers(&sent.header)?;
     let of_log = sent.access_log.as_deref().map(access_log::specs);
@@ -110,7 +110,7 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<S
     Ok((specs, notes))
 }
 
-/// What every server is asked first, if anything.
+/// Returns the login that every server gets before all other requests, if `sent` names one.
 pub(crate) fn login(sent: &Sent) -> Result<Option<Login>, CliError> {
     let Some(line) = &sent.login else {
         return Ok(None);
@@ -143,7 +143,7 @@ pub(crate) fn login(sent: &Sent) -> Result<Option<Login>, CliError> {
     }))
 }
 
-/// What makes an answer right.
+/// Returns the rule by which an answer counts as right.
 pub(crate) fn how(sent: &Sent) -> How {
     let part = match sent.compare {
         None | Some(Bodies::Body | Bodies::Json) => Part::Body,
@@ -162,8 +162,8 @@ pub(crate) fn how(sent: &Sent) -> How {
     }
 }
 
-/// The load that `sent` and the users make: so many a second at a `rate`, or each after having thought.
-/// Durations in seconds.
+/// Returns the load: `rate` requests per second, or `users` who each think for `think` seconds before a request.
+/// `seconds` is the length of the recorded load.
 pub(crate) fn traffic(
     sent: &Sent,
     specs: &[Spec],
@@ -219,7 +219,7 @@ pub(crate) fn traffic(
     Ok(traffic)
 }
 
-/// A seed that no run before had, short enough to be typed.
+/// Returns a random seed that is short enough to type.
 fn fresh_seed() -> u32 {
     let keys = RandomState::new();
     u32::try_from(keys.build_hasher().finish() % 1_000_000).unwrap_or_default()
@@ -235,7 +235,7 @@ fn has_random_moments(traffic: &Traffic) -> bool {
     [users, bystander].contains(&Some(Spacing::Poisson))
 }
 
-/// The note on what repeats the random moments of a load; `None` where it has none.
+/// Returns a note on the seed that repeats the random moments of a load; `None` if it has none.
 pub(crate) fn repeats(traffic: &Traffic) -> Option<String> {
     has_random_moments(traffic).then(|| {
         format!(
@@ -246,7 +246,7 @@ pub(crate) fn repeats(traffic: &Traffic) -> Option<String> {
 }
 
 fn headers(lines: &[String]) -> Result<Vec<(String, String)>, CliError> {
-    /// What the generator itself has to say.
+    /// Headers that the generator sets itself.
     const OWN: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
     lines
         .iter()
@@ -268,7 +268,7 @@ fn headers(lines: &[String]) -> Result<Vec<(String, String)>, CliError> {
         .collect()
 }
 
-/// A body as it stands, or that of a file: `@order.json`.
+/// Returns a body as it stands, or the content of a file: `@order.json`.
 fn bytes_of(body: &str) -> Result<Vec<u8>, CliError> {
     match body.strip_prefix('@') {
         None => Ok(body.into()),
@@ -282,8 +282,8 @@ fn is_grpc(headers: &[(String, String)]) -> bool {
     headers.any(|(name, kind)| name.eq_ignore_ascii_case("content-type") && is_its(kind))
 }
 
-/// A message of gRPC in its frame, a flag and the length before it, unless it has it already: no message begins
-/// with a byte that a flag may be.
+/// Puts a gRPC message into its frame, a flag and the length before it. A message that has a frame stays as it is. No
+/// message without a frame begins with the byte of a flag.
 fn framed(message: Vec<u8>) -> Vec<u8> {
     let length = |message: &[u8]| {
         u32::try_from(message.len())
@@ -296,7 +296,7 @@ fn framed(message: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// `/path`, `/path x3`, `/path/{1..9}/more`, `/path/{file:ids.txt}`.
+/// Parses `/path`, `/path x3`, `/path/{1..9}/more` or `/path/{file:ids.txt}`.
 fn spec(option: &str, method: &str, text: &str) -> Result<Spec, CliError> {
     let wrong = |why: &str| CliError::usage(format!("{option} {text:?}: {why}"));
     let (path, weight) = match text.trim().rsplit_once(" x") {
@@ -369,10 +369,10 @@ fn values(text: &str) -> Result<Values, String> {
     Ok(values)
 }
 
-/// What is to be known of a result with `--insecure`.
+/// Note on a result with `--insecure`.
 pub(crate) const UNCHECKED: &str = "the server's certificate was not checked (--insecure).";
 
-/// What services speak whose certificate is for `host`: in HTTPS where `sent` says whom to trust.
+/// Returns the protocol of a service whose certificate is for `host`: HTTPS if `sent` says whom to trust.
 pub(crate) fn protocol(sent: &Sent, host: &str) -> Result<Protocol, CliError> {
     if sent.http2 && !cfg!(feature = "http2") {
         return Err(CliError::usage(
@@ -399,7 +399,7 @@ fn tls(cacert: &Path, host: &str) -> Result<Tls, CliError> {
     Tls::trusting(&pem, host).map_err(|error| wrong(&error))
 }
 
-/// Where a URL leads, what to call it there, and its path.
+/// Server, host and path that a URL names.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) server: engine::load::Target,
@@ -407,12 +407,12 @@ pub(crate) struct Target {
     pub(crate) origin: String,
     /// The authority, for the `host` header.
     pub(crate) host: String,
-    /// `None` where the URL has none, or `/`.
+    /// Path of the URL; `None` if it has none, or `/`.
     pub(crate) path: Option<String>,
 }
 
 impl Target {
-    /// Of `http://HOST[:PORT][/PATH]`, or with `https` where `sent` says whom to trust.
+    /// Parses `http://HOST[:PORT][/PATH]`, or `https://…` if `sent` says whom to trust.
     pub(crate) fn of(option: &str, text: &str, sent: &Sent) -> Result<Self, CliError> {
         let wrong =
             |why: &dyn std::fmt::Display| CliError::usage(format!("{option} {text}: {why}"));

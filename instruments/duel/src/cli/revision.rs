@@ -1,4 +1,4 @@
-//! A git revision, built in a worktree of its own, and started as what was built there.
+//! A git revision that is built in a worktree of its own, and started from that build.
 
 mod kept;
 mod submodules;
@@ -19,13 +19,13 @@ use terminal::exit::{CliError, Exit};
 use terminal::files;
 use terminal::git::{Commit, Git};
 
-/// What a revision begins with on the command line.
+/// Prefix of a revision on the command line.
 pub(super) const GIT: &str = "git:";
 
-/// How a shell says that there is no such program.
+/// Status with which a shell reports that a program does not exist.
 const NOT_FOUND: &str = "exit code 127";
 
-/// The checkout's name within a temporary folder.
+/// Name of the checkout within a temporary folder.
 const SOURCE: &str = "source";
 
 /// A built revision. Dropping it removes the worktree.
@@ -37,12 +37,12 @@ pub(super) struct Revision<'a> {
     made_by: String,
     /// The folder within the worktree that the command was called in.
     folder: PathBuf,
-    /// Where cargo builds for it.
+    /// Target folder of its build.
     kept: Kept,
     worktree: Worktree,
 }
 
-/// A checkout that goes with the value.
+/// Checkout that is removed when the value is dropped.
 struct Worktree {
     git: Git,
     path: PathBuf,
@@ -53,7 +53,7 @@ impl Worktree {
     fn add(git: Git, commit: &str) -> Result<Self, CliError> {
         let temporary = files::temporary()?;
         let path = temporary.path().join(SOURCE);
-        // From here on a failure leaves nothing: a hook of the repository may refuse.
+        // Dropping this value removes what a failed checkout leaves, such as one that a hook of the repository refuses.
         let worktree = Self {
             git,
             path,
@@ -66,7 +66,7 @@ impl Worktree {
         Ok(worktree)
     }
 
-    /// Its files that git knows by these patterns.
+    /// Returns the tracked files that match these patterns.
     fn files(&self, patterns: &[&str]) -> Vec<String> {
         let git = Git::at(&self.path).ok();
         let list = git.and_then(|git| git.ask([&["ls-files"], patterns].concat()));
@@ -76,7 +76,7 @@ impl Worktree {
             .collect()
     }
 
-    /// The root, the folder `within`, and wherever else cargo would make a `target`.
+    /// Returns the folders in which cargo may make a `target`: the root, `within`, and each with a `Cargo.lock`.
     fn of_cargo(&self, within: &Path) -> Vec<PathBuf> {
         let locks = self.files(&["Cargo.lock", "*/Cargo.lock"]);
         let folders = locks.iter().filter_map(|lock| Path::new(lock).parent());
@@ -84,7 +84,7 @@ impl Worktree {
         folders.map(|folder| self.path.join(folder)).collect()
     }
 
-    /// A source that is older than the checkout.
+    /// Returns a source that is older than the checkout, if there is one.
     fn set_back(&self) -> Option<String> {
         let time = |file: &str| fs::metadata(self.path.join(file)).and_then(|file| file.modified());
         let checkout = time(".git").ok()?;
@@ -99,7 +99,8 @@ impl Drop for Worktree {
     }
 }
 
-/// What cannot be removed goes with the temporary folder, and from git's list with the next comparison.
+/// Removes a worktree. If git fails, the files go with the temporary folder, and the next comparison removes the
+/// worktree from git's list.
 fn remove(git: &Git, worktree: &Path) {
     let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
     let _ = git.say(words.into_iter().chain([worktree.as_os_str()]));
@@ -122,8 +123,8 @@ fn prune(git: &Git) {
 }
 
 impl<'a> Revision<'a> {
-    /// Builds `commit` for the side `name` with the command `build`. What was built of the revision `like` is where it begins, if
-    /// nothing has been built for this side before.
+    /// Builds `commit` for the side `name` with the command `build`. If nothing has been built for this side before,
+    /// the build begins with a copy of the build of `like`.
     pub(super) fn build(
         name: &'a str,
         commit: &Commit,
@@ -135,7 +136,8 @@ impl<'a> Revision<'a> {
         let (root, within) = repository()?;
         let git = Git::at(&root)?;
         prune(&git);
-        // Not before the other one is built: cargo takes a checkout that is older than a build for what was built.
+        // The checkout must be newer than the other side's build. Cargo does not rebuild sources that are older
+        // than a build.
         let worktree = Worktree::add(git, &commit.hash)?;
         submodules::check_out(&root, &commit.hash, &worktree.path, say)?;
         let folder = worktree.path.join(&within);
@@ -177,22 +179,22 @@ impl<'a> Revision<'a> {
         }
     }
 
-    /// The command `run`, which is to find what was built here.
+    /// Returns the command `run` with the variable by which it finds this build.
     pub(super) fn command(&self, run: &str) -> String {
         self.kept.with(run)
     }
 
-    /// Where its build is started.
+    /// Returns the folder in which its build is started.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Starts the build once, as `launch` says, and looks which program runs; `None` where the system
+    /// Starts the build once, as `launch` says, and finds out which program runs; `None` if the system
     /// does not tell.
     ///
     /// # Errors
     ///
-    /// When it does not start, or starts what is not of this revision.
+    /// Fails if the command does not start, or starts a program that is not of this revision.
     pub(super) fn started(
         &self,
         launch: &Launch<'_>,
@@ -248,7 +250,7 @@ impl<'a> Revision<'a> {
         CliError::new(Exit::Invalid, format!("--run of the {name} {what}"))
     }
 
-    /// How a file is called that lies in the checkout, or in cargo's folder for it.
+    /// Returns the name of a file in the checkout, or in its target folder; `None` for any other file.
     fn within(&self, file: &Path) -> Option<String> {
         let source = fs::canonicalize(&self.worktree.path).ok()?;
         let shown = match file.strip_prefix(&source) {
@@ -258,10 +260,10 @@ impl<'a> Revision<'a> {
         Some(shown.display().to_string())
     }
 
-    /// The file of the checkout that a program from elsewhere was told to run: `server.js` of
+    /// Returns the file of the checkout that a program from elsewhere was told to run: `server.js` of
     /// `node server.js`, `app.py` of `python -m uvicorn app:service`.
     fn script(&self, program: &Running) -> Option<PathBuf> {
-        // What the reader has built is no interpreter.
+        // A program in the reader's repository is no interpreter.
         if program.file.starts_with(&self.root) {
             return None;
         }
@@ -274,7 +276,7 @@ impl<'a> Revision<'a> {
     }
 }
 
-/// What a revision's command started.
+/// Program that a revision's command started.
 pub(super) struct Started {
     pub(super) program: Program,
     /// The program from elsewhere that runs the file, if one does.
@@ -288,7 +290,8 @@ fn failed(error: CommandError) -> CliError {
     }
 }
 
-/// Finds the commit that `revision`, given to `option`, names; `main...topic` is where the two parted, as in `git diff`.
+/// Finds the commit that `revision`, given to `option`, names. `main...topic` names the commit where the two parted,
+/// as in `git diff`.
 pub(super) fn commit(git: &Git, option: &str, revision: &str) -> Result<Commit, CliError> {
     let none = |what: &str| CliError::usage(format!("{option}{revision}: {what}"));
     let hash = if let Some((one, other)) = revision.split_once("...") {
@@ -311,7 +314,7 @@ pub(super) fn commit(git: &Git, option: &str, revision: &str) -> Result<Commit, 
     Commit::of(git, &hash)
 }
 
-/// The root of the repository that this folder lies in, and the way from there.
+/// Returns the root of the repository that this folder lies in, and the path from there to this folder.
 pub(super) fn repository() -> Result<(PathBuf, PathBuf), CliError> {
     let git = Git::within(Path::new("."));
     let asked = |what| git.ask(["rev-parse", what]).map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! The same load as a script for k6 and for Locust, to go on from.
+//! Scripts for k6 and for Locust that send the same load, for the reader to extend.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::cli::options::Sent;
 use crate::cli::spec::{Spec, Values};
 use terminal::exit::CliError;
 
-/// What both scripts have at their top.
+/// Settings that both scripts have at their top.
 pub(crate) struct About<'a> {
     pub(crate) host: String,
-    /// Whom to trust, for HTTPS.
+    /// File of the certificate authorities to trust, for HTTPS.
     pub(crate) cacert: Option<&'a Path>,
-    /// HTTPS without looking at the certificate.
+    /// `true` for HTTPS without a check of the certificate.
     pub(crate) insecure: bool,
     pub(crate) users: u32,
     /// Seconds.
@@ -25,18 +25,18 @@ pub(crate) struct About<'a> {
     /// Requests per second, in an open loop.
     pub(crate) rate: Option<f64>,
     pub(crate) seconds: f64,
-    /// What is asked first.
+    /// Login that is sent before all other requests.
     pub(crate) login: Option<&'a Login>,
 }
 
-/// Of each route, the statuses that its answers may have, as a list in both languages.
+/// Returns the statuses that the answers of each route may have, as a list in the syntax of both languages.
 pub(crate) fn statuses(traffic: &Traffic) -> Vec<String> {
     let expected = traffic.routes.iter().map(|one| &one.requests[0].expected);
     let all = expected.map(|one| [&[one.status], &*one.allowed].concat());
     all.map(|statuses| format!("{statuses:?}")).collect()
 }
 
-/// An error where the scripts of `option` cannot send the same.
+/// Checks that the scripts of `option` can send the same load.
 pub(crate) fn sendable(option: &str, sent: &Sent, specs: &[Spec]) -> Result<(), CliError> {
     if sent.http2 {
         return Err(CliError::usage(format!(
@@ -56,12 +56,12 @@ pub(crate) fn sendable(option: &str, sent: &Sent, specs: &[Spec]) -> Result<(), 
     }
 }
 
-/// A text as a literal of JavaScript, Python and JSON alike.
+/// Returns a text as a literal of JavaScript, Python and JSON alike.
 fn literal(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A script for `k6 run`.
+/// Returns a script for `k6 run`.
 pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> String {
     let mut text = format!(
         "// Written by `{program} load`. Ends with exit code 99 if an answer is wrong.\n\
@@ -152,7 +152,7 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
     text
 }
 
-/// What k6 does once, before its users come.
+/// Returns the function that k6 calls once, before its users start.
 fn k6_login(login: &Login) -> String {
     let mut text = String::new();
     let request = &login.request;
@@ -180,20 +180,20 @@ fn k6_login(login: &Login) -> String {
     text
 }
 
-/// The entries of a list, alike in both languages.
+/// Returns the entries of a list, in the syntax of both languages.
 fn literals(lines: &[String]) -> String {
     let all: Vec<String> = lines.iter().map(|line| literal(line)).collect();
     all.join(", ")
 }
 
-/// A body, or what a language calls none.
+/// Returns a body as a literal, or `none`, the language's word for no body.
 fn body(body: Option<&[u8]>, none: &str) -> String {
     body.map_or(none.to_owned(), |body| {
         literal(&String::from_utf8_lossy(body))
     })
 }
 
-/// The entries of a map of headers, alike in both languages. The tool itself says which host it asks.
+/// Returns the entries of a map of headers, in the syntax of both languages. `host` is left out: the tool sets it.
 fn headers(headers: &[(String, String)]) -> String {
     let own = headers.iter().filter(|(name, _)| name != "host");
     let all: Vec<String> = own
@@ -202,7 +202,7 @@ fn headers(headers: &[(String, String)]) -> String {
     all.join(", ")
 }
 
-/// A file for `locust -f`.
+/// Returns a file for `locust -f`.
 pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> String {
     let mut text = format!(
         "\"\"\"Written by `{program} load`. Ends with exit code 1 if an answer is wrong.\n\n    \
@@ -254,7 +254,7 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
         }
     }
     let with_login = about.login.map_or("", |_| "**self.login, ");
-    // Locust takes whole weights.
+    // Locust takes only whole numbers as weights.
     let lightest = specs
         .iter()
         .map(|spec| spec.weight)

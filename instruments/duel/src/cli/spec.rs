@@ -1,12 +1,12 @@
-//! One request of a reader's own service as the command line or an access log has it, and the route that it becomes.
+//! One request to a reader's own service, as the command line or an access log gives it, and the route that it becomes.
 
 use std::sync::Arc;
 
 use engine::traffic::{Expected, Request, Route};
 
-/// Most values of a path that are spelt out as requests.
+/// Largest number of values of a path, each of which becomes a request.
 pub(crate) const MOST_VALUES: usize = 100_000;
-/// Smallest share of all requests that one may have.
+/// Smallest share of all requests that one route may have.
 pub(crate) const SELDOM: f64 = 1e-5;
 
 /// One `--get` or `--request`.
@@ -24,11 +24,11 @@ pub(crate) struct Spec {
     pub(crate) allowed: Arc<[u16]>,
 }
 
-/// What stands in a path in turn.
+/// Values of a path, from which each request draws one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
     Range(u64, u64),
-    /// As it is shown, and what there is.
+    /// Text that is shown for the values, and the values.
     Listed(String, Vec<String>),
 }
 
@@ -44,7 +44,7 @@ impl Values {
 }
 
 impl Spec {
-    /// `GET /checkout/{1..5000}`.
+    /// Returns the name of the route, such as `GET /checkout/{1..5000}`.
     pub(crate) fn name(&self) -> String {
         let value = match &self.values {
             None => String::new(),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Comparison, Told};
 use engine::metric::Unit;
 
-/// The files, by name.
+/// Returns the name and the content of each file.
 pub fn files(comparison: &Comparison) -> [(&'static str, String); 3] {
     let bigger = |told: &&Told| told.unit == Unit::PerSecond;
     let metrics = || comparison.metrics.iter();
@@ -31,8 +31,8 @@ pub fn files(comparison: &Comparison) -> [(&'static str, String); 3] {
     ]
 }
 
-/// A benchmark for each route, with the change's own figures; and one of the ratios, which alone can be compared
-/// from machine to machine, with their intervals.
+/// Returns a benchmark of the change's own figures for each route, and another of its ratios with their intervals.
+/// Only ratios can be compared between machines.
 fn bencher(comparison: &Comparison) -> Value {
     let mut benchmarks: Map<String, Value> = Map::new();
     let mut add = |benchmark: &str, measure: &str, metric: Value| {
@@ -63,7 +63,7 @@ fn bencher(comparison: &Comparison) -> Value {
     benchmarks.into()
 }
 
-/// One figure of the change; `extra` is shown beside it.
+/// Returns one figure of the change; the tool shows `extra` beside it.
 fn entry(told: &Told) -> Option<Value> {
     let unit = match told.unit.key() {
         "" => "count",

@@ -1,4 +1,4 @@
-//! Which functions have another share of the stacks in the change than in the base.
+//! Functions whose share of the stacks differs between the base and the change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use engine::metric::SeenByBoth;
 use engine::profile::ProfileKind;
 use engine::statistics::student;
 
-/// Each tail of an interval. It is narrow since there are many frames to choose from.
+/// Probability in each tail of an interval. It is small because many frames are compared.
 const TAIL: f64 = 0.005;
-/// Shares that are nearer to each other than this are alike.
+/// Difference below which two shares count as equal.
 const ALIKE: f64 = 0.01;
-/// More frames than this are not told.
+/// Largest number of frames that are reported.
 const MOST: usize = 3;
 
 /// A function whose share of the stacks differs.
@@ -25,9 +25,9 @@ pub(super) struct Frame {
     pub name: String,
     /// Share (0 to 1) of the base's stacks that have it.
     pub base: f64,
-    /// The same of the change.
+    /// Share (0 to 1) of the change's stacks that have it.
     pub change: f64,
-    /// The interval of the difference, by how much the shares differ from one part of the time to the next.
+    /// Interval of the difference, from the spread of the shares over the parts of the time.
     pub interval: (f64, f64),
 }
 
@@ -36,13 +36,13 @@ impl Frame {
         (self.change - self.base).abs()
     }
 
-    /// Whether it is neither the runtime's nor a framework's, nor the system's.
+    /// Returns whether the frame belongs to the service or a library, not to the runtime, a framework or the system.
     fn is_own(&self) -> bool {
         self.name.contains("::") && place_of(crate_of(&self.name)).is_none()
     }
 }
 
-/// The frames whose share differs most, those of the service's own code and its libraries before others. One
+/// Returns the frames whose share differs most, with the service's own code and its libraries first. A frame
 /// that merely calls another of them is left out.
 pub(super) fn changed(seen: &SeenByBoth) -> Vec<Frame> {
     let sides = [&seen.base, &seen.change].map(|parts| shares(seen.kind, parts));
@@ -53,7 +53,7 @@ pub(super) fn changed(seen: &SeenByBoth) -> Vec<Frame> {
     let mut frames: Vec<(usize, Frame)> = Vec::new();
     for name in names {
         let of = |side: &BTreeMap<String, Seen>, other: &BTreeMap<String, Seen>| {
-            // One that a side never has was absent from as many parts.
+            // A side that never has the frame has a share of 0 in as many parts as the other side has it.
             let parts = other.get(name).map_or(0, |seen| seen.shares.len());
             let none = Seen {
                 shares: vec![0.0; parts],
@@ -67,7 +67,7 @@ pub(super) fn changed(seen: &SeenByBoth) -> Vec<Frame> {
             frames.push((depth, frame));
         }
     }
-    // Of a function and its caller, whose shares are the same, the function comes first.
+    // If a function and its caller have the same share, the function comes first.
     let key =
         |(depth, frame): &(usize, Frame)| (frame.is_own(), (frame.size() / ALIKE).round(), *depth);
     frames.sort_by(|a, b| {
@@ -87,14 +87,14 @@ pub(super) fn changed(seen: &SeenByBoth) -> Vec<Frame> {
     told
 }
 
-/// A frame's share in each part of the time, and the furthest that it is from a stack's bottom.
+/// Share of a frame in each part of the time, and its largest depth in a stack.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     shares: Vec<f64>,
     depth: usize,
 }
 
-/// `None` where there are too few samples or parts.
+/// Returns the shares of all frames; `None` if there are too few samples or parts.
 fn shares(kind: ProfileKind, parts: &[String]) -> Option<BTreeMap<String, Seen>> {
     let busy: Vec<String> = parts
         .iter()
@@ -102,7 +102,7 @@ fn shares(kind: ProfileKind, parts: &[String]) -> Option<BTreeMap<String, Seen>>
         .collect();
     let totals: Option<Vec<u64>> = busy.iter().map(|part| total(part).ok()).collect();
     let totals = totals?;
-    // What requests wait for is counted in microseconds.
+    // Await profiles count microseconds, not samples.
     let is_few = kind != ProfileKind::Await && totals.iter().sum::<u64>() < MEANINGFUL;
     if is_few || totals.len() < 3 || totals.contains(&0) {
         return None;
@@ -128,7 +128,7 @@ fn shares(kind: ProfileKind, parts: &[String]) -> Option<BTreeMap<String, Seen>>
     Some(all)
 }
 
-/// `None` unless the shares differ beyond doubt.
+/// Returns the frame if its shares differ beyond doubt, and `None` otherwise.
 fn frame(kind: ProfileKind, name: &str, base: &[f64], change: &[f64]) -> Option<Frame> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let error = |values: &[f64]| {
@@ -155,7 +155,7 @@ mod tests {
 
     fn seen(parts: [[u64; 4]; 2]) -> SeenByBoth {
         let side = |[parse, copy, write, idle]: [u64; 4]| {
-            // From one second to the next a few samples more or less.
+            // Each second has a few samples more or less than the next.
             let part = |more: u64| {
                 let (parse, write) = (parse + more, write + 3 - more);
                 format!(
@@ -178,7 +178,7 @@ mod tests {
     fn the_frames_whose_share_changed_are_told_without_their_callers() {
         let told = changed(&seen([[50, 5, 50, 300], [200, 5, 50, 10]]));
         let names: Vec<&str> = told.iter().map(|one| &*one.name).collect();
-        // As `checkout`, so `main` and the runtime say nothing that these do not.
+        // `checkout`, `main` and the runtime are left out, because they only call these.
         assert_eq!(names, ["shop::parse", "shop::write", "memcpy"]);
         assert!((told[0].base - 0.53).abs() < 0.02 && (told[0].change - 0.8).abs() < 0.02);
         let (low, high) = told[0].interval;

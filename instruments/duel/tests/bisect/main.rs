@@ -27,7 +27,7 @@ fn service() -> &'static Path {
     program
 }
 
-/// A repository whose commits each hold how many milliseconds an answer takes.
+/// Repository in which each commit holds the time of an answer, in milliseconds.
 struct Project(TempDir);
 
 impl Project {
@@ -58,7 +58,7 @@ impl Project {
         String::from_utf8(said.stdout).unwrap().trim().to_owned()
     }
 
-    /// A search as short as one can be. A commit without a delay does not build.
+    /// Returns the command for the shortest possible search. A commit without a delay does not build.
     fn bisect(&self, words: &str) -> Command {
         let service = service().display();
         let pids = self.0.path().join("pids");
@@ -83,7 +83,7 @@ impl Project {
         duel
     }
 
-    /// Those of its services that still run, after a while at most, and its checkouts.
+    /// Returns its services that still run after at most 30 s, and the number of its checkouts.
     fn left(&self) -> (Vec<String>, usize) {
         let deadline = Instant::now() + Duration::from_secs(30);
         let runs = |pid: &String| {
@@ -112,8 +112,8 @@ fn said(output: &Output) -> (Value, String) {
     )
 }
 
-/// A busy machine may leave too few rounds, or too noisy ones; then no commit is suspected. Otherwise it is
-/// among these.
+/// Checks that the suspects include the commits `right`, and returns whether there are any. A busy machine may leave
+/// too few rounds, or too noisy ones; then no commit is suspected.
 #[track_caller]
 fn suspects(value: &Value, err: &str, code: Option<i32>, right: &[String]) -> bool {
     let likely = value["likely"].as_array().unwrap();

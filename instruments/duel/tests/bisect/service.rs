@@ -1,4 +1,4 @@
-//! A service of the standard library alone, which takes its time.
+//! A service of the standard library alone that answers after a delay.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ fn main() {
     let mut words = std::env::args().skip(1);
     let mut word = || words.next().expect("a port, a delay and a folder");
     let (port, delay_ms, pids) = (word(), word(), word());
-    // Who ran, so that a test can see whether anybody still does.
+    // The test reads the ids of all processes that ran, to see whether any still runs.
     std::fs::write(format!("{pids}/{}", std::process::id()), "").expect("a folder");
     let delay = Duration::from_millis(delay_ms.parse().expect("milliseconds"));
     let listener = TcpListener::bind(format!("127.0.0.1:{port}")).expect("a free port");

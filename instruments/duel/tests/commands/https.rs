@@ -1,4 +1,4 @@
-//! `load` and `compare` over HTTPS, with a certificate authority of the tests' own.
+//! Tests of `load` and `compare` over HTTPS, with a certificate authority of the tests' own.
 
 use std::fs;
 use std::process::Command;
@@ -21,14 +21,14 @@ use crate::said::Said;
 const AUTHORITY: &str = include_str!("../certificates/authority.pem");
 const LOCALHOST: &[u8] = include_bytes!("../certificates/localhost.der");
 const OTHER_NAME: &[u8] = include_bytes!("../certificates/shop.test.der");
-/// For `localhost`, by another authority.
+/// Certificate for `localhost`, by another authority.
 const OF_A_STRANGER: &[u8] = include_bytes!("../certificates/stranger.der");
-/// An authority's, for `localhost`, as `openssl req -x509` makes it.
+/// Certificate of an authority, for `localhost`, as `openssl req -x509` makes it.
 const SELF_SIGNED: &str = include_str!("../certificates/self-signed.pem");
-/// Of all of them.
+/// Private key of all these certificates.
 const KEY: &[u8] = include_bytes!("../certificates/key.der");
 
-/// What it serves goes with it.
+/// Services of a test, which end when the value is dropped.
 struct Servers {
     runtime: Runtime,
     folder: TempDir,
@@ -50,7 +50,7 @@ impl Servers {
         fs::write(self.folder.path().join(name), text).unwrap();
     }
 
-    /// The port of a service with this certificate.
+    /// Starts a service with this certificate, and returns its port.
     fn serve(&self, certificate: &'static [u8]) -> u16 {
         let key = PrivateKeyDer::try_from(KEY).unwrap();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -108,14 +108,14 @@ fn a_service_is_loaded_and_compared_over_https() {
         let said = servers.run(&format!(
             "load {base} --seconds 1 {short} {keep_alive} --k6 load.js --locust load.py --format json"
         ));
-        // A generator that gets no CPU beside something else says so.
+        // If other programs leave the generator no CPU, the run is invalid.
         assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
         let value: Value = serde_json::from_str(&said.out).unwrap();
         assert!(value["completed"].as_u64().unwrap() > 0, "{said:?}");
         assert_eq!(value["wrong_answers"], 0);
         assert_eq!(value["errors"], Value::Object(serde_json::Map::new()));
     }
-    // What one has to set is in the scripts.
+    // The scripts name the setting that their user has to make.
     for (script, word) in [
         ("load.js", "SSL_CERT_FILE=ca.pem"),
         ("load.py", "cafile=CACERT"),
@@ -162,7 +162,7 @@ fn whom_nobody_trusts_is_told_before_the_load() {
     }
 }
 
-/// As curl does.
+/// curl takes such a certificate, too.
 #[test]
 fn a_self_signed_certificate_is_taken_for_the_host_that_it_names() {
     let servers = Servers::new();
@@ -176,7 +176,7 @@ fn a_self_signed_certificate_is_taken_for_the_host_that_it_names() {
         ))
     };
     let said = ask("localhost", "own.pem");
-    // A generator that gets no CPU beside something else says so.
+    // If other programs leave the generator no CPU, the run is invalid.
     assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
     assert!(said.out.contains("right answers"), "{said:?}");
     let said = ask("127.0.0.1", "own.pem");

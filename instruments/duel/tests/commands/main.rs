@@ -1,4 +1,4 @@
-//! The commands as they are typed, in a folder of somebody's own.
+//! Tests of the commands as users type them, in a folder of their own.
 
 mod https;
 mod own_service;

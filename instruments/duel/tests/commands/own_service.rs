@@ -1,4 +1,4 @@
-//! `compare` and `load` in a folder that knows nothing of the workshop.
+//! Tests of `compare` and `load` in a folder that has nothing of the workshop.
 #![cfg(unix)]
 
 mod project;
@@ -37,7 +37,7 @@ fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
     let summary = fs::read_to_string(project.path("out/summary.md")).unwrap();
     let report = fs::read_to_string(project.path("target/duel/compare.html")).unwrap();
     assert!(summary.contains(" against ") && !report.contains("http://"));
-    // A machine that is busy enough makes it invalid, and then there are no figures.
+    // A very busy machine makes the comparison invalid, and then there are no figures.
     if verdict != "invalid" {
         assert_eq!(value["effect"]["metric"], "requests_per_second");
         let metrics = value["metrics"].as_array().unwrap();
@@ -63,7 +63,7 @@ fn profiles_of_a_service_without_the_endpoints_are_missing_and_the_verdict_is_no
 #[test]
 fn what_a_shell_started_ends_with_it() {
     let project = Project::new();
-    // The service is a grandchild in the background, and another has left its session.
+    // The service is a grandchild in the background, and another process has left its session.
     let base = format!(
         "sh -c '{} & setsid sleep 600 & echo $! > {}/sleeper; wait'",
         project.serve(""),
@@ -91,7 +91,7 @@ fn answers_that_differ_make_it_invalid() {
     assert_eq!(value["verdict"], "invalid");
     assert!(value["effect"].is_null());
     assert!(project.left().is_empty());
-    // Bodies that change by themselves say nothing.
+    // Bodies that change from one answer to the next cannot be compared.
     let changing = project.serve("--changing --delay-ms 4");
     let said = project.compare(&changing, &changing, "--get /");
     compared(&said, &["the status alone is compared"]);
@@ -157,7 +157,7 @@ fn a_server_that_does_not_come_up_or_dies_is_told_in_a_sentence() {
             ["the change ended before it was ready", "a free port"],
         ),
     ] {
-        // Time enough for the other one on a busy machine.
+        // On a busy machine, the good service needs more time to start.
         let within = if change.contains("--silent") { 5 } else { 60 };
         let said = project.compare(&good, &change, &format!("--get / --ready-within {within}"));
         told(&said, 3, &words);
@@ -185,7 +185,7 @@ fn an_interrupt_or_a_kill_leaves_nothing_running() {
             .stdout(Stdio::null())
             .spawn();
         let running = running.as_mut().unwrap();
-        // Those that are asked for their answers, and those of the first round.
+        // These are the services that the answers are learnt from, and those of the first round.
         while project.ever_ran() < 6 {
             assert!(running.try_wait().unwrap().is_none(), "it ended by itself");
             std::thread::sleep(Duration::from_millis(50));
@@ -208,7 +208,7 @@ fn revisions_are_built_in_worktrees_that_go_again() {
         project.git(&["add", "delay"]);
         project.git(&["commit", "--quiet", "-m", delay]);
     }
-    // A comparison that was killed left it: its temporary folder is gone.
+    // This is what a killed comparison leaves: a worktree whose temporary folder is gone.
     let killed = project.path("workshop-0/temporary/source");
     let killed = killed.display().to_string();
     project.git(&["worktree", "add", "--quiet", "--detach", &killed]);
@@ -237,12 +237,12 @@ fn revisions_are_built_in_worktrees_that_go_again() {
         assert_eq!(value["change"]["program"], value["base"]["program"]);
         assert!(said.out.contains("the same program, byte for byte"));
     }
-    // Nothing in the reader's checkout that git would show.
+    // The comparison leaves nothing in the reader's checkout that git would show.
     fs::remove_dir_all(project.path("pids")).unwrap();
     assert_eq!(project.git(&["status", "--short"]), "");
     fs::create_dir(project.path("pids")).unwrap();
 
-    // What the comparison before left cannot be started, nor what nobody built.
+    // Programs of an earlier comparison, or that no build made, must not be started.
     let shop = service().display().to_string();
     let failing = "echo no such crate >&2; exit 101";
     for (build, run, words) in [
@@ -316,7 +316,7 @@ fn wrong_usage_is_told_before_anything_runs() {
     assert_eq!(project.ever_ran(), 0);
 }
 
-/// A service that sheds load is right by design, if that is said, and wrong otherwise.
+/// Answers of a service that sheds load are right if the option allows their status, and wrong otherwise.
 #[test]
 fn a_status_that_is_allowed_counts_as_right() {
     let project = Project::new();
@@ -360,13 +360,13 @@ fn a_load_on_a_url_is_told_and_written_down() {
         "--get '/a/{1..9} x3' --request 'POST /b' --body '{\"a\":1}' --bystander /c --k6 load.js \
          --locust load.py --format json",
     );
-    // A generator that gets no CPU beside something else says so.
+    // If other programs leave the generator no CPU, the run is invalid.
     assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
     let value: Value = serde_json::from_str(&said.out).unwrap();
     let completed = |at: usize| value["routes"][at]["completed"].as_u64().unwrap();
     let all = completed(0) + completed(1);
     assert_eq!(value["completed"].as_u64(), Some(all));
-    // Routes are drawn: of few answers, as on a busy machine, all may be of one.
+    // Routes are drawn at random, so all of few answers, as on a busy machine, may be of one route.
     assert!(all < 100 || completed(0) > completed(1) && completed(1) > 0);
     assert_eq!(value["bystander"]["wrong_answers"], 0);
     for (script, words) in [

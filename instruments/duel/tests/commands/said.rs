@@ -1,8 +1,8 @@
-//! A command's exit code and output.
+//! Exit code and output of a command.
 
 use std::process::{Command, Output};
 
-/// What a command printed and how it ended.
+/// Output of a command, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,

@@ -1,4 +1,4 @@
-//! What a child prints: any bytes, read to the end so that it never waits for us, kept in part.
+//! Output of a child: any bytes, read to the end so that the child never waits for us, kept in part.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::printable;
 
-/// Lines that are kept for messages.
+/// Number of lines that are kept for messages.
 const LINES_KEPT: usize = 40;
-/// Bytes of such a line that are kept.
+/// Number of bytes of such a line that are kept.
 const LINE_KEPT: usize = 4096;
 
-/// How long the end of an output may be on its way once its process has ended.
+/// Longest time to wait for the rest of an output once its process has ended.
 const LATE: Duration = Duration::from_secs(1);
 
 /// The last lines of an output, kept while the process runs.
@@ -25,7 +25,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Of a child's output, which is read until it closes.
+    /// Keeps the last lines of a child's output, which is read until it closes.
     pub fn of(output: Option<impl Read + Send + 'static>) -> Self {
         let lines = Arc::<Mutex<VecDeque<String>>>::default();
         let kept = Arc::clone(&lines);
@@ -39,7 +39,7 @@ impl Tail {
         Self { lines, reader }
     }
 
-    /// The last lines of a process that has ended, the very last one among them.
+    /// Returns the last lines of a process that has ended, the very last one among them.
     pub fn at_the_end(&self) -> String {
         let began = Instant::now();
         let is_read = || self.reader.as_ref().is_none_or(JoinHandle::is_finished);
@@ -50,7 +50,7 @@ impl Tail {
         self.text()
     }
 
-    /// The lines so far, safe for a terminal.
+    /// Returns the lines so far, safe for a terminal.
     pub fn text(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -58,16 +58,15 @@ impl Tail {
     }
 }
 
-/// The lines of a child's output as they come, each cut after `longest` bytes. Some wait for who takes
-/// them, and the child waits with them; once nobody can take any, the output is read until it closes.
+/// Returns the lines of a child's output as they come, each cut after `longest` bytes. The child waits while 40 lines
+/// wait for the receiver. Once the receiver is gone, the output is still read until it closes.
 pub fn lines_of(output: Option<impl Read + Send + 'static>, longest: usize) -> Receiver<String> {
     let (sender, receiver) = sync_channel(LINES_KEPT);
     each_line(output, longest, move |line| drop(sender.send(line)));
     receiver
 }
 
-/// All of an output, of which so many bytes are kept: the last ones, where it is an error's end that
-/// matters.
+/// Reads all of an output and keeps its last `kept` bytes, because an error's end is what matters.
 pub(super) fn whole(
     output: Option<impl Read + Send + 'static>,
     kept: usize,
@@ -101,7 +100,7 @@ fn each_line(
     }))
 }
 
-/// The next line without its end, of which at most `longest` bytes are held at any time.
+/// Returns the next line without its end. Holds at most `longest` bytes of it at any time.
 fn next_line(output: &mut impl BufRead, longest: usize) -> Option<String> {
     let mut line = Vec::new();
     let mut is_begun = false;
@@ -127,7 +126,7 @@ fn next_line(output: &mut impl BufRead, longest: usize) -> Option<String> {
     is_begun.then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
-/// The last lines of an output on one line; `None` where there is none.
+/// Returns the last lines of an output on one line; `None` if there are none.
 pub fn last_lines(text: &str) -> Option<String> {
     const MOST: usize = 6;
     let lines = text.lines().map(str::trim);
@@ -136,6 +135,8 @@ pub fn last_lines(text: &str) -> Option<String> {
     (!last.is_empty()).then(|| last.join(" | "))
 }
 
+/// Returns the panics in an output, each with its place.
+///
 /// Rust prints `thread 'x' (id) panicked at file:line:column:` and the message on the next line.
 pub fn panics_in(words: &str) -> Vec<String> {
     let lines: Vec<&str> = words.lines().collect();

@@ -1,4 +1,4 @@
-//! What a tree of processes uses, as Linux tells it under `/proc`; nothing elsewhere.
+//! Resource use of a tree of processes, as Linux reports it under `/proc`. Other systems report nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,16 +10,16 @@ pub struct Process {
     pub id: u32,
     parent: u32,
     group: u32,
-    /// Whether it has ended and was not waited for: its children may still be alive.
+    /// Set if it has ended and was not waited for. Its children may still be alive.
     is_over: bool,
-    /// Scheduler ticks of CPU time, those of its ended children included.
+    /// CPU time in scheduler ticks, including that of its ended children.
     ticks: u64,
 }
 
 /// Scheduler ticks in a second, as `/proc` counts: `USER_HZ`, which Linux has fixed at 100 (proc(5)).
 pub const TICKS_A_SECOND: f64 = 100.0;
 
-/// The variable that holds a child's number, in the environment of all that it starts.
+/// Name of the variable that holds a child's number, in the environment of all that it starts.
 pub(super) const MARK: &str = "STARTED_BY_CHILD";
 
 /// Makes this process the parent of what its descendants leave behind (Linux).
@@ -28,13 +28,13 @@ pub(super) fn adopt_orphans() {
     {
         use rustix::process::{getpid, set_child_subreaper};
 
-        // Where it is refused, daemons are as they were.
+        // If the system refuses, daemons are not adopted.
         let _ = set_child_subreaper(Some(getpid()));
     }
 }
 
-/// Waits for the end of those who have been killed and are children of this process by adoption: what is left of a group, once
-/// its first process has been waited for, and these. Nobody else would.
+/// Waits for killed processes that this process has adopted, because no other process would. They are `killed`, and
+/// what is left of `group` once its first process has been waited for.
 pub(super) fn bury(group: u32, killed: &[Process]) {
     #[cfg(target_os = "linux")]
     {
@@ -44,7 +44,7 @@ pub(super) fn bury(group: u32, killed: &[Process]) {
         type Waited = Result<Option<(Pid, WaitStatus)>>;
         let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
         let wait = |waited: &dyn Fn() -> Waited| {
-            // One that hangs in the system's code stays, until this process ends.
+            // A process that hangs in the kernel stays until this process ends.
             for _ in 0..20 {
                 match waited() {
                     Ok(None) => std::thread::sleep(std::time::Duration::from_millis(5)),
@@ -63,8 +63,8 @@ pub(super) fn bury(group: u32, killed: &[Process]) {
     let _ = (group, killed);
 }
 
-/// The living processes that `ancestor` started, and those that these did; `None` where the system
-/// does not tell. A daemon of a child of this process, whose own parent has ended, is among them.
+/// Returns the living descendants of `ancestor`; `None` where the system does not tell. If `ancestor` is a child of
+/// this process, its daemons are among them, even if their own parents have ended.
 pub fn below(ancestor: u32) -> Option<Vec<Process>> {
     let this = std::process::id();
     let mut children: BTreeMap<u32, Vec<Process>> = BTreeMap::new();
@@ -87,21 +87,21 @@ pub fn below(ancestor: u32) -> Option<Vec<Process>> {
     Some(found)
 }
 
-/// As [`below`], with `ancestor` itself.
+/// Returns the processes of [`below`] and `ancestor` itself.
 pub fn from(ancestor: u32) -> Option<Vec<Process>> {
     let mut found = below(ancestor)?;
     found.extend(one(ancestor));
     Some(found)
 }
 
-/// Whether a process of this group lives; no where the system does not tell.
+/// Returns whether a process of this group lives; `false` where the system does not tell.
 pub fn is_any_in(group: u32) -> bool {
     let mut all = all().into_iter().flatten();
     all.any(|one| one.group == group && !one.is_over)
 }
 
 impl Process {
-    /// Whether its environment says so.
+    /// Returns whether its environment names `child` as its starter.
     fn was_started_by(&self, child: u32) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", self.id)).unwrap_or_default();
         let mark = format!("{MARK}={child}");
@@ -137,12 +137,12 @@ fn process_in(id: u32, stat: &str) -> Option<Process> {
     })
 }
 
-/// CPU seconds that they have used.
+/// Returns the CPU seconds that these processes have used.
 pub fn cpu_seconds(processes: &[Process]) -> f64 {
     processes.iter().map(|one| one.ticks).sum::<u64>() as f64 / TICKS_A_SECOND
 }
 
-/// The most memory that each of them held at once, in bytes, added up.
+/// Returns the sum of the most memory that each of them held at once, in bytes.
 pub fn peak_memory(processes: &[Process]) -> Option<f64> {
     let peaks = processes.iter().map(|one| {
         let status = fs::read_to_string(format!("/proc/{}/status", one.id)).ok()?;
@@ -157,8 +157,8 @@ pub fn peak_memory(processes: &[Process]) -> Option<f64> {
     (!peaks.is_empty()).then(|| peaks.iter().sum())
 }
 
-/// CPU seconds that these CPUs spent on programs, or that the machine below them took, since they
-/// were switched on. Interrupts are left out: they serve the load.
+/// Returns the CPU seconds since boot that these CPUs spent on programs, or that the hypervisor took. Leaves out
+/// interrupts, because they serve the load.
 pub fn busy_seconds(cpus: &[usize]) -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let ticks = cpus.iter().map(|cpu| {
@@ -169,7 +169,8 @@ pub fn busy_seconds(cpus: &[usize]) -> Option<f64> {
     Some(ticks as f64 / TICKS_A_SECOND)
 }
 
-/// Of a line of `/proc/stat`: user, nice, system, idle, waiting, interrupts, soft interrupts, stolen.
+/// Returns the ticks in the line `name` of `/proc/stat`: user, nice, system, idle, waiting, interrupts, soft
+/// interrupts, stolen.
 pub fn cpu_ticks(stat: &str, name: &str) -> Option<[u64; 8]> {
     let mut lines = stat.lines().map(str::split_ascii_whitespace);
     let fields = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;

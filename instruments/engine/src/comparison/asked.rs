@@ -1,4 +1,4 @@
-//! What a comparison is asked, and what it answers.
+//! Settings and results of a comparison.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,10 +31,10 @@ pub enum Side {
 /// Puts a load on a server, as [`crate::load::run`] does.
 pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
 
-/// `true` if rounds say enough.
+/// Test that returns `true` if rounds say enough.
 pub type Enough<'a> = dyn Fn(&[Round]) -> bool + 'a;
 
-/// What is compared, and how.
+/// Settings of a comparison.
 pub struct Comparison<'a> {
     /// The base.
     pub base: Side,
@@ -42,58 +42,59 @@ pub struct Comparison<'a> {
     pub change: Side,
     /// Path that answers once a server is ready.
     pub ready: Option<&'a str>,
-    /// How long that may take.
+    /// Longest time until a server is ready.
     pub ready_within: Duration,
-    /// What services speak that the commands start.
+    /// Protocol of the services that the commands start.
     pub protocol: &'a Protocol,
-    /// The load. What is expected of its requests is learnt.
+    /// The load. The expected answers to its requests are learned.
     pub traffic: Traffic,
-    /// What every server is asked first, if anything.
+    /// First request to every server, if any.
     pub login: Option<&'a Login>,
-    /// What makes the answers right.
+    /// Conditions that make an answer right.
     pub how: How,
-    /// Counters that both have to have.
+    /// Names of the counters that both must have.
     pub counters: &'a [String],
-    /// The path that has them, and all others; empty if none are wanted.
+    /// Path of the page with these and all other counters; empty if none are wanted.
     pub metrics_path: &'a str,
-    /// `true` if that is on the second port.
+    /// `true` if that page is on the second port.
     pub is_metrics_on_admin: bool,
     /// `true` if both are profiled afterwards, under the same load.
     pub with_profiles: bool,
     /// The metric that decides.
     pub deciding: &'a Metric,
-    /// What is asked of the change.
+    /// Goal of the change.
     pub goal: Goal,
-    /// Instead of a verdict, this ends it: whether these rounds, three at least, say enough.
+    /// Test that ends the run in place of a verdict, once it returns `true` for the rounds so far. There are three at
+    /// least.
     pub enough: Option<&'a Enough<'a>>,
-    /// No round begins after so long.
+    /// Time after which no round begins.
     pub at_most: Duration,
-    /// Who runs where.
+    /// CPUs of servers and generator.
     pub placement: &'a Placement,
     /// Another generator than the embedded one.
     pub generator: Option<&'a Generator<'a>>,
     /// Ctrl-C.
     pub interrupt: &'a Interrupt,
-    /// Told what happens, for the terminal.
+    /// Observer of events, for the terminal.
     pub observer: &'a dyn Fn(Event<'_>),
 }
 
-/// What came of it.
+/// Result of a comparison.
 #[derive(Debug, Clone)]
 pub struct Compared {
     /// The verdict.
     pub verdict: Verdict,
     /// The rounds that it rests on.
     pub rounds: Vec<Round>,
-    /// The others.
+    /// Number of rounds that did not count.
     pub left_out: LeftOut,
-    /// What a reader must know beside, a sentence each.
+    /// Sentences that a reader must know beside the verdict.
     pub notes: Vec<String>,
-    /// What the instruments saw that both have; none unless it was asked for.
+    /// Profiles by the instruments that both have; empty unless they were asked for.
     pub profiles: Vec<SeenByBoth>,
-    /// Seconds that it took.
+    /// Time that the comparison took, in seconds.
     pub seconds: f64,
-    /// Seconds that a slice recorded.
+    /// Recorded time of a slice, in seconds.
     pub slice_s: f64,
     /// Largest share of its CPU time that the generator used in a slice.
     pub generator_cpu: Option<f64>,
@@ -102,16 +103,17 @@ pub struct Compared {
 /// Rounds that were not counted, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Other programs used the servers' CPUs.
+    /// Rounds in which other programs used the servers' CPUs.
     pub busy: u32,
-    /// The generator was the limit.
+    /// Rounds in which the generator was the limit.
     pub generator_bound: u32,
-    /// A slice had no answer.
+    /// Rounds in which a slice had no answer.
     pub silent: u32,
 }
 
 impl LeftOut {
-    /// Returns one sentence about them, if there are any, beside so many that were counted.
+    /// Returns one sentence about the rounds that did not count, if there are any. `counted` is the number of the
+    /// others.
     pub fn in_words(self, counted: usize) -> Option<String> {
         let mut reasons = Vec::new();
         for (rounds, reason) in [
@@ -134,13 +136,13 @@ impl LeftOut {
     }
 }
 
-/// Why nothing was compared.
+/// Reason why nothing was compared.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonError {
     /// A server failed.
     #[error(transparent)]
     Server(#[from] CommandError),
-    /// The requests are not answered as they must be.
+    /// Requests are not answered as they must be.
     #[error(transparent)]
     Answer(#[from] AnswerError),
     /// The generator failed.
@@ -149,22 +151,22 @@ pub enum ComparisonError {
     /// Another generator failed.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// Nobody answers where the profiles are asked for.
+    /// No endpoint answers where the profiles are asked for.
     #[error(
         "both services need the endpoints of debug-endpoints, without a token, on their port or on \
          `{{admin_port}}`."
     )]
     NoEndpoints,
-    /// A counter that a server lacks.
+    /// A server lacks a counter.
     #[error("{0}")]
     NoCounter(String),
-    /// Load was put on, and something was wrong that makes every figure meaningless.
+    /// The load ran, and something was wrong that makes every figure meaningless.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl ComparisonError {
-    /// Returns whether it was Ctrl-C.
+    /// Returns whether Ctrl-C ended the comparison.
     pub fn is_interrupt(&self) -> bool {
         matches!(
             self,

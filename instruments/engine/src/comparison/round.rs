@@ -23,16 +23,16 @@ use crate::statistics;
 
 /// Warm-up before a slice on a server that has been under load before.
 pub(super) const WARM_AGAIN: Duration = Duration::from_millis(300);
-/// After a slice the server may go on with what nobody waits for any more; the next one begins
-/// when that is done, or after so long.
+/// Longest time to wait after a slice while the server goes on with work that nobody waits for. The next slice begins
+/// when the server is done, or after this time.
 pub(super) const SETTLE_AT_MOST: Duration = Duration::from_secs(5);
 pub(super) const SETTLE_LOOK: Duration = Duration::from_millis(100);
-/// How long the end of a server is waited for that has failed requests: its process may end a moment
-/// after its connections.
+/// Longest time to wait for the end of a server that has failed requests: its process may end a moment after its
+/// connections.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// A page of counters that takes longer is none.
+/// Longest time to wait for a page of counters.
 const PAGE_WITHIN: Duration = Duration::from_secs(5);
-/// Each server is loaded so often in a round.
+/// Number of times that each server is loaded in a round.
 pub(super) const SLICES: usize = 2;
 pub(super) const BASE: usize = statistics::Side::Base as usize;
 pub(super) const CHANGE: usize = statistics::Side::Change as usize;
@@ -43,7 +43,7 @@ pub(super) const NAMES: [&str; 3] = ["base", "change", "base (again)"];
 /// A server of a round.
 pub(super) struct Instance {
     pub(super) target: Target,
-    /// `None` where it ran already.
+    /// Process of the server; `None` if it ran already.
     process: Option<CommandServer>,
 }
 
@@ -53,7 +53,7 @@ impl Instance {
     }
 }
 
-/// What one server did in the slices of a round.
+/// Figures of one server from the slices of a round.
 #[derive(Default)]
 struct Seen {
     per_second: Vec<f64>,
@@ -61,13 +61,13 @@ struct Seen {
     cpu_s: Option<f64>,
     routes: Vec<Latencies>,
     bystander: Option<Latencies>,
-    /// How much each counter grew in the slices, and what it was after the last.
+    /// Growth of each counter in the slices, and its value after the last.
     counters: BTreeMap<String, (f64, f64)>,
-    /// A page of counters did not come.
+    /// Set if a page of counters did not come.
     is_uncounted: bool,
 }
 
-/// What spoils a round, apart from its result.
+/// Faults that spoil a round, apart from its result.
 #[derive(Default)]
 pub(super) struct Spoilt {
     /// Largest share of the server's CPUs that other programs used in a slice.
@@ -75,13 +75,13 @@ pub(super) struct Spoilt {
     /// Largest share of its CPU time that the generator used.
     pub(super) generator_cpu: Option<f64>,
     pub(super) is_generator_bound: bool,
-    /// A slice ended before its first answer.
+    /// Set if a slice ended before its first answer.
     pub(super) is_silent: bool,
     pub(super) is_unsettled: bool,
 }
 
 impl Comparison<'_> {
-    /// The three servers of a round, in their order, started in that of its slices.
+    /// Starts the three servers of a round, in the order of its slices. Returns them in the order of [`NAMES`].
     pub(super) fn start(&self, number: u32) -> Result<[Instance; 3], ComparisonError> {
         let mut servers = [None, None, None];
         for index in statistics::triplet(number).map(|side| side as usize) {
@@ -177,7 +177,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// All slices of a round: there and back again, so that what drifts steadily favours nobody.
+    /// Runs all slices of a round: there and back again, so that a steady drift favors no server.
     pub(super) fn round(
         &self,
         number: u32,
@@ -207,7 +207,7 @@ impl Comparison<'_> {
             let cpu_before = servers[index].cpu_s();
             let outcome = self.load(servers, index, &slice)?;
             let is_settled = settle(&servers[index]);
-            // What the server does for this slice after it is part of its price, too.
+            // Work that the server does for this slice after it is part of its cost, too.
             let cpu_s = servers[index].cpu_s().zip(cpu_before).map(|(a, b)| a - b);
             if let Some((foreign, now)) = before.zip(self.busy(servers)) {
                 let used = (now.all - foreign.all) - (now.own - foreign.own);
@@ -244,7 +244,7 @@ impl Comparison<'_> {
         ))
     }
 
-    /// What the CPUs of the servers, and what the servers themselves have done up to now.
+    /// Returns the CPU seconds so far on the CPUs of the servers, and those of the servers themselves.
     fn busy(&self, servers: &[Instance; 3]) -> Option<Busy> {
         if self.placement.server.is_empty() {
             return None;
@@ -285,7 +285,7 @@ impl Comparison<'_> {
         if let Some(bystander) = &seen.bystander {
             told(bystander, &|key| format!("bystander_{key}"));
         }
-        // The system counts in hundredths of a second: less than ten of them are no figure.
+        // The system counts in hundredths of a second. Fewer than ten of them are no figure.
         if let Some(cpu_s) = seen.cpu_s.filter(|cpu_s| *cpu_s >= 0.1) {
             figures.insert(CPU_MS.to_owned(), cpu_s * 1e3 / seen.right.max(1) as f64);
         }
@@ -304,7 +304,7 @@ impl Comparison<'_> {
         figures
     }
 
-    /// Where the counters are: a second port speaks plain HTTP.
+    /// Returns the target to ask for counters. A second port speaks plain HTTP.
     pub(super) fn metrics_at(&self, server: &Instance) -> Target {
         match &server.process {
             Some(process) if self.is_metrics_on_admin => process.admin_address().into(),
@@ -312,7 +312,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// All counters of this moment; none if there is no page of them.
+    /// Returns all counters of this moment; none if there is no page of them.
     pub(super) fn read(&self, server: &Instance) -> BTreeMap<String, f64> {
         let at = self.metrics_at(server);
         let time_out = self.traffic.time_out.min(PAGE_WITHIN);
@@ -332,7 +332,7 @@ impl Seen {
     fn count(&mut self, before: &BTreeMap<String, f64>, after: BTreeMap<String, f64>) {
         self.is_uncounted |= before.is_empty() || after.is_empty();
         for (name, now) in after {
-            // One with labels is there from its first event on.
+            // A counter with labels is there from its first event on.
             let then = before.get(&name).unwrap_or(&0.0);
             let (grown, last) = self.counters.entry(name).or_default();
             (*grown, *last) = (*grown + now - then, now);
@@ -361,7 +361,7 @@ impl Seen {
     }
 }
 
-/// Waits until the server rests; `false` if it does not.
+/// Waits until the server rests. Returns `false` if it does not.
 pub(super) fn settle(server: &Instance) -> bool {
     let began = Instant::now();
     let mut before = server.cpu_s();
@@ -369,7 +369,7 @@ pub(super) fn settle(server: &Instance) -> bool {
         std::thread::sleep(SETTLE_LOOK);
         let now = server.cpu_s();
         match before.zip(now) {
-            // Less than two scheduler ticks are a service that rests.
+            // A service that uses less than two scheduler ticks rests.
             Some((before, now)) if now - before > 0.015 => {}
             _ => return true,
         }
@@ -380,7 +380,7 @@ pub(super) fn settle(server: &Instance) -> bool {
     }
 }
 
-/// What is wrong with what the users of a load, or its bystanders, got.
+/// Describes the fault in the answers that the users of a load, or its bystanders, got.
 fn fault(group: &GroupOutcome) -> Option<String> {
     if group.wrong_answers > 0 {
         return Some(format!(
@@ -400,7 +400,7 @@ pub(super) fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.reduce(f64::max)
 }
 
-/// The counters in Prometheus text, their labels added up.
+/// Returns the counters in Prometheus text, their labels added up.
 fn counters(text: &str) -> BTreeMap<String, f64> {
     let mut counters = BTreeMap::new();
     for sample in samples(text) {

@@ -7,15 +7,13 @@ use std::{
     time::Duration,
 };
 
-/// CPUs that the tightest quota above this process allows, such as 1.5.
-/// `None` without one.
+/// Returns the CPUs that the tightest quota above this process allows, such as 1.5; `None` without one.
 pub fn limit() -> Option<f64> {
     limit_under(Path::new("/"))
 }
 
-/// How long quotas have held back the groups of this process since they were
-/// made; the difference over a run says how long it was held back. `None` where
-/// that is not counted.
+/// Returns how long quotas have held back the groups of this process since they were made; `None` where that is not
+/// counted. The difference over a run says how long the run was held back.
 pub fn throttled_so_far() -> Option<Duration> {
     throttled_under(Path::new("/"))
 }
@@ -34,8 +32,8 @@ fn throttled_under(root: &Path) -> Option<Duration> {
         .reduce(|a, b| a + b)
 }
 
-/// `cpu.max` (v2) says `quota period` in µs or `max period`; v1 says the same
-/// in two files, with a quota of -1 for none.
+/// Returns the CPUs that a group's quota allows. `cpu.max` (v2) says `quota period` in µs or `max period`; v1 says the
+/// same in two files, with a quota of -1 for none.
 fn limit_of(group: &Path) -> Option<f64> {
     let read = |name: &str| fs::read_to_string(group.join(name)).ok();
     let (quota, period) = if let Some(text) = read("cpu.max") {
@@ -49,7 +47,7 @@ fn limit_of(group: &Path) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// `cpu.stat` counts in µs (v2) or ns (v1).
+/// Returns how long a group was held back. `cpu.stat` counts in µs (v2) or ns (v1).
 fn throttled_of(group: &Path) -> Option<Duration> {
     let text = fs::read_to_string(group.join("cpu.stat")).ok()?;
     text.lines().find_map(|line| {
@@ -63,9 +61,8 @@ fn throttled_of(group: &Path) -> Option<Duration> {
     })
 }
 
-/// The control groups of this process, each with those above it: a parent's
-/// quota binds too. Within a container the path that the kernel names may not
-/// be mounted; then the mount's own root is the group.
+/// Returns the control groups of this process, each with those above it: a parent's quota binds too. Within a container
+/// the path that the kernel names may not be mounted. Then the mount's own root is the group.
 fn groups(root: &Path) -> Vec<PathBuf> {
     let Ok(memberships) = fs::read_to_string(root.join("proc/self/cgroup")) else {
         return Vec::new();
@@ -104,7 +101,7 @@ fn groups(root: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// What is read where these files are, a line each: a path, and what is in it.
+    /// Checks what is read from `files`. Each line is a path and the text of that file.
     #[track_caller]
     fn says(files: &str, limit: Option<f64>, throttled_us: Option<u64>) {
         let root = tempfile::tempdir().unwrap();

@@ -27,7 +27,7 @@ mod precise {
     pub(in super::super) struct Alarm(AsyncFd<OwnedFd>);
 
     impl Alarm {
-        /// Call within a runtime.
+        /// Creates a timer. Call this within a runtime.
         pub(in super::super) fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;

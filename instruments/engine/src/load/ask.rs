@@ -10,12 +10,12 @@ use super::target::Target;
 use super::user::within;
 use crate::traffic::{Expected, Request};
 
-/// Sends `requests` one after the other on a connection that is kept, and yields the answer to
-/// each: status and body, whatever they are.
+/// Sends `requests` one after the other on a connection that is kept, and returns the answer to each: status and body,
+/// whatever they are.
 ///
 /// # Errors
 ///
-/// For a request without an answer within `time_out`: its cause in a phrase.
+/// Returns the cause in a phrase, if a request has no answer within `time_out`.
 pub fn ask<'r>(
     target: impl Into<Target>,
     requests: impl IntoIterator<Item = &'r Request>,
@@ -25,7 +25,7 @@ pub fn ask<'r>(
     Ok(answers.into_iter().map(|(answer, _)| answer).collect())
 }
 
-/// The same, with the headers of each answer.
+/// Sends `requests` as [`ask`] does, and returns the headers of each answer as well.
 pub(crate) fn ask_for_all<'r>(
     target: impl Into<Target>,
     requests: impl IntoIterator<Item = &'r Request>,

@@ -19,19 +19,19 @@ use self::http2::Http2;
 use super::failure::Failure;
 use super::target::{Protocol, Target};
 
-/// Larger answers are refused, however few users there are.
+/// Largest body that is accepted in bytes, however few users there are.
 pub(super) const LARGEST: usize = 64 << 20;
-/// Larger answers are refused where all users' together would not fit into memory: a chapter's are a
-/// few KiB, so this is a runaway server.
+/// Largest body that is accepted where all users' together would not fit into memory. A chapter's answers are a few
+/// KiB, so a larger one means a runaway server.
 const LARGEST_OF_MANY: usize = 1 << 20;
-/// What the answers of all users together may take.
+/// Memory for the answers of all users together, in bytes.
 const LARGEST_OF_ALL: usize = 1 << 30;
 const LARGEST_HEAD: u32 = 64 << 10;
-/// A server may close a connection that was idle for so long while the next request is on its way to it, which is
-/// nobody's fault. Over a network, nothing else tells that close from one in place of an answer.
+/// Idle time after which a server may close a connection while the next request is on its way, which is nobody's fault.
+/// Over a network, nothing else distinguishes that close from one in place of an answer.
 const LONG_IDLE: Duration = Duration::from_secs(1);
 
-/// How many bytes a body may have, where so many users may each have one on its way.
+/// Returns the largest body that is accepted in bytes, if all `users` may receive one at once.
 pub(super) fn largest(users: u32) -> usize {
     let share = LARGEST_OF_ALL / usize::try_from(users.max(1)).unwrap_or(usize::MAX);
     share.clamp(LARGEST_OF_MANY, LARGEST)
@@ -40,19 +40,19 @@ pub(super) fn largest(users: u32) -> usize {
 pub(super) struct Connection {
     target: Target,
     keep_alive: bool,
-    /// Bytes that a body may have.
+    /// Largest body in bytes.
     largest: usize,
-    /// `None` while a request is on its way, too: if it fails or times out, its connection is
-    /// dropped with it, and a late answer cannot be taken for the next one's. Since when it is idle.
+    /// Open connection, and the moment since which it is idle. `None` while a request is on its way, too: if it fails
+    /// or times out, its connection is dropped with it. So a late answer cannot be taken for the next one's.
     idle: Option<(Http, Instant)>,
-    /// The last answer's.
+    /// Body of the last answer.
     body: Vec<u8>,
-    /// The last answer's, too, where somebody looks at them: kept ones hold hyper's buffer.
+    /// Headers of the last answer, if somebody wants them: keeping them holds hyper's buffer.
     headers: Option<HeaderMap>,
 }
 
 impl Connection {
-    /// None is opened yet. A body may have `largest` bytes.
+    /// Creates a connection that is not open yet. A body may have `largest` bytes.
     pub(super) fn new(target: Target, keep_alive: bool, largest: usize) -> Self {
         Self {
             target,
@@ -77,12 +77,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends `request` and reads the whole answer, over a new connection if there is none that the
-    /// server has left open. Returns the status; the body is [`Self::body`].
+    /// Sends `request` and reads the whole answer, over a new connection if the server has left none open. Returns the
+    /// status; the body is [`Self::body`].
     ///
-    /// A request that may be repeated is sent again, once, if the server closed an idle connection before it had read the
-    /// request: RFC 9112, 9.3.1. So is one that a server of HTTP/2 says it has not looked at, on taking its leave: RFC
-    /// 9113, 6.8. A server that reads a request and then closes has failed, as one whose handler panics.
+    /// Sends an idempotent request again, once, if the server closed an idle connection before it read the request (RFC
+    /// 9112, 9.3.1). A close without an answer counts as such if the connection was idle for long. It also sends a
+    /// request again that an HTTP/2 server says it has not looked at, on taking its leave (RFC 9113, 6.8). A server
+    /// that reads a request and then closes has failed, as one whose handler panics.
     pub(super) async fn exchange(&mut self, request: &Request<Bytes>) -> Result<u16, Failure> {
         match self.exchange_once_or_twice(request).await {
             Err(Failure::Unread) => Err(Failure::Closed),
@@ -128,7 +129,7 @@ impl Connection {
         }
     }
 
-    /// Waits for `what`. A server of HTTP/2 asks by pings meanwhile whether anybody is still there.
+    /// Waits for `what`, and answers the pings by which an HTTP/2 server checks that the client is still there.
     pub(super) async fn rest<T>(&mut self, what: impl Future<Output = T>) -> T {
         let mut what = pin!(what);
         poll_fn(|context| {
@@ -140,20 +141,20 @@ impl Connection {
         .await
     }
 
-    /// The body of the last answer.
+    /// Returns the body of the last answer.
     pub(super) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// The headers of the last answer, if they are kept.
+    /// Returns the headers of the last answer, if they are kept.
     pub(super) fn headers(&self) -> Option<&HeaderMap> {
         self.headers.as_ref()
     }
 }
 
-/// The bytes of a connection, encrypted or not.
+/// Byte stream of a connection, encrypted or not.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {
-    /// The connection below.
+    /// Returns the TCP connection below.
     fn tcp(&self) -> &TcpStream;
 }
 
@@ -163,12 +164,12 @@ impl Stream for TcpStream {
     }
 }
 
-/// Where an answer goes.
+/// Destination of an answer.
 struct Received<'a> {
     body: &'a mut Vec<u8>,
-    /// `None` where nobody looks at them: kept ones hold the buffer that they were read into.
+    /// `None` if nobody wants them: keeping them holds the buffer that they were read into.
     headers: Option<&'a mut HeaderMap>,
-    /// Bytes that the body may have.
+    /// Largest body in bytes.
     largest: usize,
 }
 
@@ -188,10 +189,10 @@ impl Received<'_> {
     }
 }
 
-/// What a whole answer says of itself.
+/// Status of a whole answer.
 enum Status {
     Http(u16),
-    /// Not 0: the call failed, whatever HTTP says.
+    /// Status of a failed gRPC call, never 0. HTTP may report success nevertheless.
     #[cfg_attr(not(feature = "http2"), expect(dead_code))]
     Grpc(u16),
 }
@@ -203,7 +204,7 @@ enum Http {
 }
 
 impl Http {
-    /// Connects, and shakes hands where the target speaks TLS.
+    /// Connects, and does the handshake if the target speaks TLS.
     async fn connect(target: &Target, keep_alive: bool) -> Result<Self, Failure> {
         let Protocol { tls, http2 } = &target.protocol;
         let stream = TcpStream::connect(target.address)
@@ -211,8 +212,8 @@ impl Http {
             .map_err(|error| Failure::of_connect(&error))?;
         stream.set_nodelay(true)?;
         if !keep_alive {
-            // It ends by a reset instead of a farewell: a polite close would hold the local port for a
-            // minute, and a connection a request soon runs out of ports.
+            // A reset ends it instead of a farewell. A polite close would hold the local port for a minute, and a
+            // connection per request soon runs out of ports.
             stream.set_zero_linger()?;
         }
         let stream: Box<dyn Stream> = match tls {
@@ -238,8 +239,8 @@ impl Http {
         }
     }
 
-    /// Whether another request can be sent: not if the server has closed the connection, which is its right.
-    /// No system call unless something has happened on it.
+    /// Returns whether another request can be sent. A server may close an idle connection, which is no fault. Makes no
+    /// system call unless something has happened on the connection.
     fn is_idle(&mut self) -> Result<bool, Failure> {
         match self {
             Self::One(http) => http.is_idle(),
@@ -254,14 +255,14 @@ mod tests {
 
     use super::*;
 
-    /// What is made of the first answer of a server that sends `bytes` and closes.
+    /// Reads the first answer of a server that sends `bytes` and closes.
     fn read(bytes: String) -> Result<(u16, String), String> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let target = Target::from(listener.local_addr().expect("bound"));
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().expect("a client");
             let _ = stream.read(&mut [0; 1024]);
-            // The client may have had enough.
+            // The client may have closed the connection already.
             let _ = stream.write_all(bytes.as_bytes());
         });
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,5 +1,5 @@
-//! What the operating system grants a measurement: the CPUs a thread may
-//! run on, and how many files (connections) a process may hold open.
+//! Resources that the operating system grants a measurement: the CPUs that a thread may run on, and the files
+//! (connections) that a process may hold open.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,8 +20,8 @@ pub struct PinError {
     pub reason: String,
 }
 
-/// Keeps the calling thread on `cpus`; the threads and processes that it starts from
-/// then on inherit this. An empty list changes nothing.
+/// Keeps the calling thread on `cpus`. The threads and processes that it starts from then on inherit this. An empty
+/// list changes nothing.
 ///
 /// # Errors
 /// If the system refuses, or cannot pin at all (macOS; and on Windows more than one CPU).
@@ -58,8 +58,7 @@ fn set_affinity(cpus: &[usize]) -> Result<(), String> {
     }
 }
 
-/// The CPUs that the calling thread may run on, in rising order; empty where the system
-/// does not tell.
+/// Returns the CPUs that the calling thread may run on, in rising order; empty where the system does not tell.
 #[cfg(target_os = "linux")]
 pub fn available() -> Vec<usize> {
     use rustix::thread::{CpuSet, sched_getaffinity};
@@ -70,8 +69,7 @@ pub fn available() -> Vec<usize> {
         .collect()
 }
 
-/// The CPUs that the calling thread may run on, in rising order; empty where the system
-/// does not tell.
+/// Returns the CPUs that the calling thread may run on, in rising order; empty where the system does not tell.
 #[cfg(not(target_os = "linux"))]
 pub fn available() -> Vec<usize> {
     let mut cpus: Vec<usize> = core_affinity::get_core_ids()
@@ -83,7 +81,7 @@ pub fn available() -> Vec<usize> {
     cpus
 }
 
-/// How many CPUs the calling thread may run on, at least one.
+/// Returns the number of CPUs that the calling thread may run on, at least one.
 pub fn count() -> u32 {
     let count = match available().len() {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -121,7 +119,7 @@ pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
                 current: Some(allowed),
                 maximum: limit.maximum,
             };
-            // macOS has a lower limit still, and names no number: the connections will tell.
+            // macOS has a lower limit still, and gives no number: connections beyond it will fail.
             let _ = setrlimit(Resource::Nofile, raised);
             if allowed < needed {
                 return Err(FileLimit { needed, allowed });
@@ -132,13 +130,13 @@ pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
     Ok(())
 }
 
-/// How long the calling thread has been ready to run without getting a CPU; `None` where
-/// the system does not tell. Grows while something else keeps the thread's CPU busy.
+/// Returns how long the calling thread has been ready to run without getting a CPU; `None` where the system does not
+/// tell. The time grows while something else keeps the thread's CPU busy.
 pub fn waited_for_cpu() -> Option<Duration> {
     waited(Path::new("/proc/thread-self"))
 }
 
-/// The same of all threads of another process together.
+/// Returns the time of [`waited_for_cpu`] for all threads of another process together.
 pub fn process_waited_for_cpu(process: u32) -> Option<Duration> {
     std::fs::read_dir(format!("/proc/{process}/task"))
         .ok()?
@@ -157,13 +155,13 @@ fn waited(thread: &Path) -> Option<Duration> {
 /// CPU time of one thread, as shares of the time that passed.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
-    /// On a CPU; `None` where the system does not tell.
+    /// Share on a CPU; `None` where the system does not tell.
     pub used: Option<f64>,
-    /// Ready to run, and not running; `None` likewise.
+    /// Share ready to run but not running; `None` likewise.
     pub waited: Option<f64>,
 }
 
-/// What the calling thread has used up to now.
+/// CPU time of a thread at the moment when a measurement begins.
 pub struct Spent {
     at: Instant,
     used: Option<ThreadTime>,
@@ -171,7 +169,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Begins.
+    /// Begins a measurement of the calling thread.
     pub fn now() -> Self {
         Self {
             at: Instant::now(),
@@ -180,7 +178,7 @@ impl Spent {
         }
     }
 
-    /// What the calling thread, the one that began, has used since.
+    /// Returns what the thread has used since the measurement began. Call this on the same thread.
     pub fn until_now(&self) -> Cost {
         let wall = self.at.elapsed().as_secs_f64();
         let used = self.used.and_then(|before| before.try_elapsed().ok());

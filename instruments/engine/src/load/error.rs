@@ -1,4 +1,4 @@
-//! Why a run yielded nothing.
+//! Errors of a run that has no outcome.
 
 use std::net::SocketAddr;
 
@@ -6,13 +6,13 @@ use thiserror::Error;
 
 use crate::load::cpus::{FileLimit, PinError};
 
-/// A run that yielded nothing.
+/// Reason why a run has no outcome.
 #[derive(Debug, Error)]
 pub enum GeneratorError {
-    /// Nobody listens.
+    /// No server listens.
     #[error("no server answers at {target}: {reason}; start it first")]
     Unreachable {
-        /// Where.
+        /// Address that was tried.
         target: SocketAddr,
         /// The system's words.
         reason: std::io::Error,

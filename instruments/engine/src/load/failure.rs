@@ -1,4 +1,4 @@
-//! Why a request failed, as the cause that a report counts it under.
+//! Causes of failed requests, as a report counts them.
 
 use std::error::Error as _;
 use std::fmt;
@@ -7,43 +7,43 @@ use std::io;
 /// The cause of one failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Failure {
-    /// No connection came about.
+    /// The connection could not be opened.
     Connect(io::ErrorKind),
-    /// Nor can one: this process may open no more files.
+    /// The connection could not be opened, because this process may open no more files.
     Descriptors,
-    /// The two ends did not agree on how to encrypt.
+    /// The TLS handshake failed.
     #[cfg_attr(not(feature = "tls"), expect(dead_code))]
     Tls(&'static str),
     /// No whole answer in time.
     TimeOut,
     /// The server closed the connection before the head of an answer was complete.
     Closed,
-    /// The same, and it had not even read the request.
+    /// The server closed the connection before it had read the request.
     Unread,
     /// The server closed the connection within the body of an answer.
     ClosedWithin,
     /// Another error of the connection.
     Broken(io::ErrorKind),
-    /// What came is no answer.
+    /// The bytes that came are no answer.
     Invalid(&'static str),
-    /// More than so many bytes came.
+    /// The answer has more bytes than this.
     TooLarge(usize),
-    /// A whole answer with another status than 200.
+    /// A whole answer with another status than the expected ones.
     Status(u16),
-    /// HTTP/2 was to be spoken, and is not.
+    /// HTTP/2 was asked for, and is not spoken.
     NotHttp2(&'static str),
-    /// The server ended the connection in HTTP/2's way, for this reason.
+    /// The server ended the connection by GOAWAY, for this reason.
     #[cfg_attr(not(feature = "http2"), expect(dead_code))]
     GoAway(u32),
-    /// The server ended the request alone.
+    /// The server ended the request alone by RST_STREAM, for this reason.
     #[cfg_attr(not(feature = "http2"), expect(dead_code))]
     Reset(u32),
     /// A whole answer whose gRPC status is another than 0.
     Grpc(u16),
 }
 
-/// An error while reading or writing. A reset is a server that closed its side while a request was
-/// on its way: the same fault as a close, seen a moment later.
+/// Converts an error while reading or writing. A reset means that the server closed its side while a request was on its
+/// way: the same fault as a close, seen a moment later.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -56,7 +56,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
-    /// Of an error while connecting.
+    /// Returns the failure for an error while connecting.
     pub(super) fn of_connect(error: &io::Error) -> Self {
         if is_out_of_descriptors(error) {
             Self::Descriptors
@@ -65,11 +65,11 @@ impl Failure {
         }
     }
 
-    /// Of an error before an answer's head was complete.
+    /// Returns the failure for an error before an answer's head was complete.
     pub(super) fn of_answer(error: &hyper::Error) -> Self {
         match Self::io_error(error).map(io::Error::kind) {
             Some(io::ErrorKind::UnexpectedEof) => Self::Closed,
-            // The system answers by a reset what comes for a connection that is closed.
+            // The system answers by a reset if data arrives for a closed connection.
             Some(
                 io::ErrorKind::ConnectionReset
                 | io::ErrorKind::ConnectionAborted
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// Of an error within an answer's body.
+    /// Returns the failure for an error within an answer's body.
     pub(super) fn of_body(error: &hyper::Error) -> Self {
         match Self::io_error(error).map(io::Error::kind) {
             Some(io::ErrorKind::UnexpectedEof) | None => Self::ClosedWithin,
@@ -95,7 +95,7 @@ impl Failure {
         }
     }
 
-    /// The system's error that `error` stands for.
+    /// Returns the system's error that `error` stands for.
     pub(super) fn io_error(error: &hyper::Error) -> Option<&io::Error> {
         error.source()?.downcast_ref()
     }
@@ -149,7 +149,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The name of an error code of HTTP/2, as RFC 9113 has it.
+/// Returns the name of an HTTP/2 error code, as in RFC 9113.
 #[cfg(feature = "http2")]
 fn reason(code: u32) -> String {
     format!("{:?}", h2::Reason::from(code))
@@ -161,7 +161,7 @@ fn is_refused(code: u32) -> bool {
     h2::Reason::from(code) == h2::Reason::REFUSED_STREAM
 }
 
-/// The number of an error code.
+/// Returns the number of an error code.
 #[cfg(not(feature = "http2"))]
 fn reason(code: u32) -> String {
     code.to_string()

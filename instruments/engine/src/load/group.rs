@@ -15,11 +15,11 @@ use super::user::{self, Mix, PlannedRequest, PlannedRoute, Script};
 use crate::bodies::Right;
 use crate::traffic::{Arrivals, Expected, Paced, Request, Route, Spacing};
 
-/// Connections over which a bystander is sent: so many may be overdue at once without delaying the
-/// next, and beyond them latency still counts from the scheduled moment.
+/// Number of connections for a bystander's requests. So many may be overdue at once without delaying the next. Beyond
+/// them, latency still counts from the scheduled moment.
 const BYSTANDER_USERS: u32 = 64;
 
-/// Whose moments are drawn, apart from each other and from the users' values, which have the streams below.
+/// Random streams of the moments of the load and of its bystander. The streams below them draw the users' values.
 const LOAD: u64 = 1 << 40;
 const BYSTANDER: u64 = 1 << 41;
 
@@ -34,7 +34,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The users of the load itself.
+    /// Creates the users of the load itself.
     pub(super) fn of_load(shared: &Shared<'_>, index: usize) -> Result<Self, GeneratorError> {
         let load = shared.load;
         let (schedule, think) = match load.arrivals {
@@ -55,7 +55,7 @@ impl Group {
         })
     }
 
-    /// The connections of the load's bystander.
+    /// Creates the connections of the load's bystander.
     pub(super) fn of_bystander(
         shared: &Shared<'_>,
         index: usize,
@@ -98,13 +98,13 @@ impl Group {
         }
     }
 
-    /// The figures of the users, once their runtime is gone.
+    /// Returns the figures of the users, once their runtime is gone.
     pub(super) fn into_record(self) -> Result<Record, GeneratorError> {
         let script = Rc::into_inner(self.script)
             .ok_or_else(|| GeneratorError::Thread("a user outlived its runtime".to_owned()))?;
         let mut record = script.record.into_inner();
         if let Some(schedule) = self.schedule {
-            // No user was free to send them, so which routes they were for nobody has decided.
+            // No user was free to send them, so nothing has decided which routes they are for.
             let mut routes = Mix::new(&script.routes, 0);
             for due in schedule.overdue() {
                 record.unanswered(routes.next(&script.routes), due, None);
@@ -170,8 +170,8 @@ fn planned(
     })
 }
 
-/// This thread's share of `per_second`: of even steps the threads take turns, and a Poisson process that is
-/// split at random is as many independent ones.
+/// Returns the schedule of this thread's share of `per_second`. With even steps the threads take turns. A Poisson
+/// process that is split at random is as many independent ones.
 fn schedule(
     shared: &Shared<'_>,
     index: usize,

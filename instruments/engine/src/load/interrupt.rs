@@ -1,15 +1,15 @@
-//! The wish to stop, as a flag that whatever runs for long looks at.
+//! A flag that asks long-running work to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once (by Ctrl-C, usually), seen by every clone. Never cleared: a workshop
-/// command that was interrupted ends.
+/// Flag that is set once, usually by Ctrl-C, and seen by every clone. It is never cleared: a workshop command that was
+/// interrupted ends.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// A flag that is not set.
+    /// Creates a flag that is not set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -19,7 +19,7 @@ impl Interrupt {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
+    /// Returns whether the flag is set.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

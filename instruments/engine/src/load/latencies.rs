@@ -1,15 +1,15 @@
-//! Latencies of which some are only known to be longer than the request has waited so far.
+//! Latencies, including those of which only a lower bound is known: the time that the request has waited so far.
 //!
-//! A load ends while requests are under way, and a span that is recorded begins while others are. To
-//! leave both out calls a server fast that never answers its slow requests, or does so after the
-//! span. So quantiles come from the product-limit estimator (E. L. Kaplan, P. Meier, "Nonparametric
-//! Estimation from Incomplete Observations", JASA 53, 1958), in which a request counts for as long as it
-//! was watched: from the age it had when the span began (delayed entry: J. P. Klein, M. L. Moeschberger,
-//! *Survival Analysis*, 4.6) to its answer, or to the age it had when the span ended. Where every
-//! request began and was answered within the span, this is the usual quantile.
+//! A load ends while requests are under way, and a recorded span begins while others are. Leaving both out would call a
+//! server fast that never answers its slow requests, or answers them after the span.
 //!
-//! One departure: a request that has waited longer than any answer took counts from its beginning. Else
-//! users who are stuck since the warm-up would say nothing beside others who are answered at once.
+//! So quantiles come from the product-limit estimator (E. L. Kaplan, P. Meier, "Nonparametric Estimation from
+//! Incomplete Observations", JASA 53, 1958). It counts a request for as long as it was watched: from its age when the
+//! span began (delayed entry: J. P. Klein, M. L. Moeschberger, *Survival Analysis*, 4.6) to its answer, or to its age
+//! when the span ended. If every request began and was answered within the span, this is the usual quantile.
+//!
+//! One departure: a request that has waited longer than any answer took counts from its beginning. Otherwise users who
+//! are stuck since the warm-up would not show beside others who are answered at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,18 +23,18 @@ use super::error::GeneratorError;
 #[derive(Debug, Clone)]
 pub struct Latencies {
     answered: Histogram<u64>,
-    /// Of those, the ages of requests that had begun before the span.
+    /// Ages at the start of the span, for answered requests that had begun before it.
     entered: Histogram<u64>,
-    /// Ages of the unanswered when the span ended.
+    /// Ages at the end of the span, for unanswered requests.
     waiting: Histogram<u64>,
-    /// The longest span of those put together, in nanoseconds.
+    /// Longest span of the parts, in nanoseconds.
     span: u64,
 }
 
 impl Latencies {
-    /// None yet, of a span of such a length in which no request waits longer than `longest`.
+    /// Creates empty latencies for a span of this length, in which no request waits longer than `longest`.
     pub(super) fn new(span: Duration, longest: Duration) -> Result<Self, CreationError> {
-        // From 1 us up.
+        // Range from 1 us up.
         let histogram = || Histogram::new_with_bounds(1_000, nanoseconds(longest), 3);
         Ok(Self {
             answered: histogram()?,
@@ -44,11 +44,12 @@ impl Latencies {
         })
     }
 
-    /// Of answers that another generator counted: milliseconds, and how many took so long.
+    /// Creates latencies from those that another generator counted: milliseconds, and the number of answers that took
+    /// so long.
     ///
     /// # Errors
     ///
-    /// When there is no memory for them.
+    /// Returns an error if there is no memory for them.
     pub fn of(counted: impl IntoIterator<Item = (f64, u64)>) -> Result<Self, GeneratorError> {
         let mut latencies = Self::new(Duration::MAX, Duration::from_secs(3600))
             .map_err(|error| GeneratorError::Thread(error.to_string()))?;
@@ -60,7 +61,7 @@ impl Latencies {
         Ok(latencies)
     }
 
-    /// An answer after `latency`, of which `before` had passed when the span began.
+    /// Adds an answer after `latency`, of which `before` had passed when the span began.
     pub(super) fn answer(&mut self, latency: Duration, before: Duration) {
         self.answered.saturating_record(nanoseconds(latency));
         if !before.is_zero() {
@@ -68,12 +69,12 @@ impl Latencies {
         }
     }
 
-    /// A request without an answer `age` after it was wanted, when the span ended.
+    /// Adds a request that had no answer when the span ended, `age` after it was wanted.
     pub(super) fn wait(&mut self, age: Duration) {
         self.waiting.saturating_record(nanoseconds(age));
     }
 
-    /// Adds those of `other`.
+    /// Adds the latencies of `other`.
     pub fn add(&mut self, other: &Self) {
         let histograms = [
             (&mut self.answered, &other.answered),
@@ -81,7 +82,7 @@ impl Latencies {
             (&mut self.waiting, &other.waiting),
         ];
         for (mine, others) in histograms {
-            // Longer than this histogram's longest becomes its longest.
+            // Latencies beyond this histogram's longest count as its longest.
             for bar in others.iter_recorded() {
                 mine.saturating_record_n(bar.value_iterated_to(), bar.count_at_value());
             }
@@ -89,22 +90,22 @@ impl Latencies {
         self.span = self.span.max(other.span);
     }
 
-    /// How many answers.
+    /// Returns the number of answers.
     pub fn count(&self) -> u64 {
         self.answered.len()
     }
 
-    /// How many requests had no answer when the span ended.
+    /// Returns the number of requests without an answer when the span ended.
     pub fn unanswered(&self) -> u64 {
         self.waiting.len()
     }
 
-    /// Longest latency of an answer.
+    /// Returns the longest latency of an answer.
     pub(super) fn longest(&self) -> Duration {
         Duration::from_nanos(self.answered.max())
     }
 
-    /// How many of the unanswered have waited longer than `age`, and the longest of them.
+    /// Returns the number of unanswered requests that have waited longer than `age`, and the longest wait of all.
     pub(super) fn waiting_longer_than(&self, age: Duration) -> (u64, Duration) {
         let beyond = nanoseconds(age).saturating_add(1);
         let waiting = &self.waiting;
@@ -115,17 +116,17 @@ impl Latencies {
         (count, Duration::from_nanos(waiting.max()))
     }
 
-    /// The quantile (0 to 1) of the answers so far alone, in nanoseconds; 0 without any.
+    /// Returns the quantile (0 to 1) of the answers so far alone, in nanoseconds; 0 without any.
     pub(super) fn so_far(&self, quantile: f64) -> u64 {
         self.answered.value_at_quantile(quantile)
     }
 
-    /// The latency that the share `quantile` (0 to 1) of requests does not exceed; `None` without any.
+    /// Returns the latency that the share `quantile` (0 to 1) of requests does not exceed; `None` without any request.
     pub fn at(&self, quantile: f64) -> Option<Quantile> {
         Some(self.survival()?.at(quantile))
     }
 
-    /// The points that reports show.
+    /// Returns the points that reports show.
     pub fn summary(&self) -> Latency {
         let Some(survival) = self.survival() else {
             return Latency::default();
@@ -144,7 +145,7 @@ impl Latencies {
         }
     }
 
-    /// Which share of requests takes longer than an age; `None` where nothing was asked.
+    /// Estimates the share of requests that take longer than each age; `None` without any request.
     fn survival(&self) -> Option<Survival> {
         #[derive(Default)]
         struct At {
@@ -208,7 +209,7 @@ impl Survival {
         }
     }
 
-    /// In nanoseconds; too small where requests outlast the longest age.
+    /// Returns the mean in nanoseconds. It is too small if requests outlast the longest age.
     fn mean(&self) -> f64 {
         let (mut mean, mut age, mut share) = (0.0, 0.0, 1.0);
         for &(until, remain) in self.steps.iter().chain(&[(self.longest, 0.0)]) {
@@ -240,8 +241,8 @@ mod tests {
         Latencies::new(span, Duration::from_secs(240)).unwrap()
     }
 
-    /// What is seen in a span of `span` ms of requests that are wanted every `step` ms from `begin` ms
-    /// on (before the span: below zero) and take what `latency` says, in ms.
+    /// Returns what a span of `span` ms shows of requests that are wanted every `step` ms. The first is wanted at
+    /// `begin` ms (before the span: below zero), and each takes the next `latency` in ms.
     fn seen(begin: i32, span: i32, step: usize, mut latency: impl FnMut() -> f64) -> Latencies {
         let mut latencies = of_a_span(MS * span.unsigned_abs());
         for due in (begin..span).step_by(step) {
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!(latencies.waiting_longer_than(MS * 3000).0, 0);
     }
 
-    /// Neither what had begun before a short span nor what goes on after it shifts the estimate.
+    /// Neither requests that began before a short span nor those that go on after it shift the estimate.
     #[test]
     fn quantiles_of_a_steady_service_do_not_hang_on_the_span() {
         let mut random = rand_pcg::Pcg64::seed_from_u64(7);

@@ -1,11 +1,11 @@
-//! In place of `tls.rs` in a program that is built without it.
+//! Replacement for `tls.rs` in a program that is built without it.
 
 use tokio::net::TcpStream;
 
 use super::connection::Stream;
 use super::failure::Failure;
 
-/// Knows whom to trust, if the feature `tls` is there; without it there is no value of it.
+/// Configuration of a TLS client. The type has no values without the feature `tls`.
 #[derive(Debug, Clone)]
 pub enum Tls {}
 
@@ -19,7 +19,7 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// Always.
+    /// Always returns an error.
     pub fn trusting(_: &[u8], _: &str) -> Result<Self, TlsError> {
         Err(TlsError)
     }
@@ -28,7 +28,7 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// Always.
+    /// Always returns an error.
     pub fn unchecked(_: &str) -> Result<Self, TlsError> {
         Err(TlsError)
     }

@@ -1,4 +1,4 @@
-//! What came of a load, with the latencies of each route as they were counted.
+//! Outcome of a load, with the latencies of each route as they were counted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,27 +7,27 @@ use super::latencies::Latencies;
 use super::record::{Record, RouteLatencies, all};
 use crate::outcome::{BystanderOutcome, GeneratorFacts, InAll, Outcome, Unanswered};
 
-/// What came of one load.
+/// Outcome of one load.
 #[derive(Debug)]
 pub struct TrafficOutcome {
-    /// Who measured.
+    /// Generator that measured.
     pub generator: GeneratorFacts,
     /// Recorded span in seconds (without warm-up).
     pub seconds: f64,
-    /// What was seen of the load's own routes.
+    /// Results of the load's own routes.
     pub users: GroupOutcome,
-    /// What was seen of its bystander, where it has one.
+    /// Results of the load's bystander, if it has one.
     pub bystander: Option<GroupOutcome>,
 }
 
-/// What the users of a load, or those of its bystander, saw.
+/// Results of the users of a load, or of its bystander.
 #[derive(Debug)]
 pub struct GroupOutcome {
     /// Right answers within the recorded span.
     pub completed: u64,
-    /// Right answers in all, warm-up included.
+    /// Right answers of the whole run, warm-up included.
     pub right_in_all: u64,
-    /// Right answers a second, measured from answer to answer.
+    /// Right answers per second, measured from answer to answer.
     pub requests_per_second: f64,
     /// Failed requests (warm-up included) by cause.
     pub errors: BTreeMap<String, u64>,
@@ -35,7 +35,7 @@ pub struct GroupOutcome {
     pub wrong_answers: u64,
     /// The first wrong body, shortened.
     pub first_wrong_answer: Option<String>,
-    /// Wanted, and neither answered nor failed when the load ended.
+    /// Number of requests that were wanted, and neither answered nor failed when the load ended.
     pub unfinished: u64,
     /// Right answers in each second of the recorded span.
     pub per_second: Vec<u64>,
@@ -61,18 +61,19 @@ impl GroupOutcome {
         }
     }
 
-    /// Failed requests of every cause, and wrong answers.
+    /// Returns the number of failed requests of every cause, and of wrong answers.
     pub fn faults(&self) -> u64 {
         self.errors.values().sum::<u64>() + self.wrong_answers
     }
 
-    /// The latencies of all routes together; `None` without a route.
+    /// Returns the latencies of all routes together; `None` without a route.
     pub fn all(&self) -> Option<Latencies> {
         all(&self.routes)
     }
 
-    /// What was left without an answer of the route of which it says most, in a span of so many
-    /// seconds by so many users; `None` where requests under way are such as any load leaves behind.
+    /// Returns the unanswered requests of the route that has most of them, preferring a route whose answers stopped.
+    /// `seconds` is the length of the span. A closed loop gives its number of `users`. Returns `None` if no more
+    /// requests are under way than any load leaves behind.
     pub fn unanswered(&self, seconds: f64, users: Option<u32>) -> Option<Unanswered> {
         let of_route = |route: &RouteLatencies| {
             let latency = &route.latency;
@@ -94,7 +95,7 @@ impl GroupOutcome {
     }
 }
 
-/// Of a chapter's load: its first route is what is read, its second what is written.
+/// Converts the outcome of a chapter's load, whose first route is read and whose second is written.
 impl From<TrafficOutcome> for Outcome {
     fn from(outcome: TrafficOutcome) -> Self {
         let users = outcome.users;

@@ -7,30 +7,31 @@
 //! is exact; for random (Poisson) ones its bias is `1 / answers²`, where dividing by the time
 //! from the first answer within the span to the last would be `1 / answers` too high.
 //!
-//! The edges of the span take the place of those two answers where the gap there is over twice
-//! the longest one inside: then the server had not started, or had stopped answering, and the
-//! silence belongs to the measurement. So they do where the two ways of counting lie further
-//! apart than one answer at each edge and a tenth: a machine that stopped for half a second in
-//! mid-span and again at its end leaves no such edge, and the rest would count for the whole.
+//! The edges of the span replace those two answers if the gap there is over twice the longest one inside. Then the
+//! server had not started, or had stopped answering, and the silence belongs to the measurement.
+//!
+//! The edges also replace them if the two ways of counting differ by more than one answer at each edge and a tenth. A
+//! machine that stops for half a second in mid-span and again at its end leaves no such gap, and the rest would count
+//! for the whole.
 
-/// When right answers came, in seconds since the span's start (before it: negative).
+/// Moments of right answers, in seconds since the span's start (before it: negative).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Completions {
     pub(super) count: u64,
-    /// The last answer before the span.
+    /// Moment of the last answer before the span.
     before: Option<f64>,
-    /// First and last answer within.
+    /// Moments of the first and last answer within the span.
     within: Option<(f64, f64)>,
     longest_gap: f64,
 }
 
 impl Completions {
-    /// An answer before the span; moments must rise.
+    /// Notes an answer before the span; moments must rise.
     pub(super) fn note_before(&mut self, moment: f64) {
         self.before = Some(moment);
     }
 
-    /// An answer within the span; moments must rise.
+    /// Notes an answer within the span; moments must rise.
     pub(super) fn note(&mut self, moment: f64) {
         self.count += 1;
         let first = match self.within {
@@ -43,7 +44,7 @@ impl Completions {
         self.within = Some((first, moment));
     }
 
-    /// Both threads' answers. The longest gap of the two together is at most the longer.
+    /// Adds the answers of another thread. The longest gap of the two together is at most the longer.
     pub(super) fn merge(&mut self, other: &Self) {
         let latest = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.max(b)),
@@ -60,7 +61,7 @@ impl Completions {
         self.longest_gap = self.longest_gap.max(other.longest_gap);
     }
 
-    /// Answers a second over a span of `span` seconds.
+    /// Returns the answers per second over a span of `span` seconds.
     pub(super) fn per_second(&self, span: f64) -> f64 {
         let Some((first, last)) = self.within else {
             return 0.0;
@@ -85,7 +86,7 @@ impl Completions {
 mod tests {
     use super::*;
 
-    /// Answers at these moments, which rise.
+    /// Returns answers at these moments, which rise.
     fn at(moments: impl IntoIterator<Item = f64>) -> Completions {
         let mut completions = Completions::default();
         for moment in moments {
@@ -98,7 +99,7 @@ mod tests {
         completions
     }
 
-    /// Answers every `gap` seconds from `phase` on, counted in a span of 1.5 s after 1 s.
+    /// Returns answers every `gap` seconds from `phase` on, counted in a span of 1.5 s after 1 s.
     fn every(gap: f64, phase: f64, until: f64) -> Completions {
         let moments = std::iter::successors(Some(phase - 1.0), |moment| Some(moment + gap));
         at(moments.take_while(|moment| *moment < until))

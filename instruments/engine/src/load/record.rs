@@ -1,4 +1,4 @@
-//! What one generator thread saw: only answers within the span are recorded, every fault is.
+//! Record of one generator thread: answers only within the span, but every fault.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::latencies::Latencies;
 use super::rate::Completions;
 
-/// One thread's (after [`Record::merge`] all threads') figures.
+/// Figures of one thread, or of all threads after [`Record::merge`].
 #[derive(Debug)]
 pub(super) struct Record {
     start: Instant,
@@ -27,17 +27,17 @@ pub(super) struct Record {
 pub struct RouteLatencies {
     /// Right answers in all, warm-up included.
     pub right_in_all: u64,
-    /// In an open loop from the scheduled moment.
+    /// Latencies; in an open loop from the scheduled moment.
     pub latency: Latencies,
-    /// Open loop only: from the moment each request was really sent.
+    /// Latencies from the moment each request was really sent; open loop only.
     pub service: Option<Latencies>,
-    /// When the last right answer came, in seconds since the span began; `None` where none has come in it,
-    /// or where it is not known.
+    /// Time of the last right answer in seconds since the span began; `None` if none came in the span, or if it is not
+    /// known.
     pub last_answer_s: Option<f64>,
 }
 
 impl Record {
-    /// For the span from `start` to `end`, of so many routes.
+    /// Creates a record for the span from `start` to `end`, with this number of routes.
     pub(super) fn new(
         start: Instant,
         end: Instant,
@@ -71,7 +71,7 @@ impl Record {
         })
     }
 
-    /// A right answer of `route` now, wanted at `due` and asked for at `sent`.
+    /// Records a right answer of `route` now, wanted at `due` and asked for at `sent`.
     pub(super) fn right(&mut self, route: usize, due: Instant, sent: Instant) {
         self.routes[route].right_in_all += 1;
         let Some(now) = self.completed() else { return };
@@ -85,8 +85,8 @@ impl Record {
         }
     }
 
-    /// A request of `route` that was wanted at `due`, and without an answer when the span ended; `sent`
-    /// says when it was asked for, if it was.
+    /// Records a request of `route` that was wanted at `due` and had no answer when the span ended. `sent` says when it
+    /// was asked for, if it was.
     pub(super) fn unanswered(&mut self, route: usize, due: Instant, sent: Option<Instant>) {
         let end = self.end;
         let route = &mut self.routes[route];
@@ -96,7 +96,7 @@ impl Record {
         }
     }
 
-    /// Counts a right answer; the moment, if it lies within the span.
+    /// Counts a right answer, and returns its moment if that lies within the span.
     fn completed(&mut self) -> Option<Instant> {
         let now = Instant::now();
         if now < self.start {
@@ -116,24 +116,24 @@ impl Record {
         Some(now)
     }
 
-    /// An answer with the status and without the body that is expected.
+    /// Records an answer with the expected status and a wrong body.
     pub(super) fn wrong(&mut self, body: &[u8]) {
         self.wrong_answers += 1;
         self.first_wrong_answer
             .get_or_insert_with(|| shortened(body));
     }
 
-    /// No answer, or one with another status.
+    /// Records a request without an answer, or with another status.
     pub(super) fn failed(&mut self, failure: Failure) {
         *self.failures.entry(failure).or_default() += 1;
     }
 
-    /// Failed requests so far.
+    /// Returns the number of failed requests so far.
     pub(super) fn failure_count(&self) -> u64 {
         self.failures.values().sum()
     }
 
-    /// Adds what another thread saw over the same span.
+    /// Adds the figures of another thread over the same span.
     pub(super) fn merge(&mut self, other: Self) {
         for (mine, others) in self.routes.iter_mut().zip(&other.routes) {
             mine.right_in_all += others.right_in_all;
@@ -155,7 +155,7 @@ impl Record {
         self.first_wrong_answer = self.first_wrong_answer.take().or(other.first_wrong_answer);
     }
 
-    /// Right answers of all routes, those before and after the span included.
+    /// Returns the number of right answers of all routes, including those before and after the span.
     pub(super) fn right_in_all(&self) -> u64 {
         self.routes.iter().map(|route| route.right_in_all).sum()
     }
@@ -167,7 +167,7 @@ impl Record {
             .collect()
     }
 
-    /// Median and 99th percentile of all answers so far, in nanoseconds.
+    /// Returns the median and the 99th percentile of all answers so far, in nanoseconds.
     pub(super) fn so_far(&self) -> Option<(u64, u64)> {
         let joined;
         let all = if let [one] = &self.routes[..] {
@@ -180,7 +180,7 @@ impl Record {
     }
 }
 
-/// The latencies of all routes together; `None` without a route.
+/// Returns the latencies of all routes together; `None` without a route.
 pub(super) fn all(routes: &[RouteLatencies]) -> Option<Latencies> {
     let (first, others) = routes.split_first()?;
     let mut all = first.latency.clone();

@@ -10,7 +10,7 @@ use hyper::http::{self, Uri};
 use super::error::GeneratorError;
 use super::target::Target;
 
-/// `request` to `target`, head and body.
+/// Builds `request` to `target`, head and body.
 pub(super) fn prepare(
     target: &Target,
     request: &Request,
@@ -40,7 +40,7 @@ fn build(
         );
     }
     for (name, value) in &*target.headers {
-        // An agent sends one `cookie`, with all there are.
+        // A user agent sends one `cookie` header with all cookies.
         let own = headers.get(COOKIE).filter(|_| name == COOKIE.as_str());
         let own = own.and_then(|own| own.to_str().ok());
         let value = own.map_or_else(|| value.clone(), |own| format!("{own}; {value}"));

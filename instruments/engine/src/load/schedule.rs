@@ -1,4 +1,4 @@
-//! The open loop's schedule: which moment the next free user sends for.
+//! Schedule of the open loop: the moments for which free users send.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,31 +15,31 @@ use super::alarm::Alarm;
 #[derive(Debug)]
 pub(super) struct Schedule {
     start: Instant,
-    /// From the first on.
+    /// Moments from the first request on.
     moments: Moments,
-    /// From the first on that no user has taken up.
+    /// Moments from the first request on that no user has taken up.
     left: RefCell<Moments>,
-    /// A permit a request that is due and not taken up.
+    /// One permit per request that is due and not taken up.
     due: Semaphore,
 }
 
-/// When requests are due, in seconds since the start: without end, and the same again from a clone.
+/// Moments at which requests are due, in seconds since the start. They have no end, and a clone yields the same again.
 #[derive(Debug, Clone)]
 pub(super) enum Moments {
-    /// The next one's number, and the seconds between two.
+    /// Even steps: number of the next moment, and seconds between two.
     Even(u64, f64),
-    /// Of a Poisson process: gaps are exponential, whatever came before. Draws them, the moment
-    /// before, and the gaps' mean.
+    /// Poisson process: gaps are exponential, whatever came before. Holds the random generator, the last moment, and
+    /// the gaps' mean.
     Poisson(Pcg32, f64, f64),
 }
 
 impl Moments {
-    /// `per_second`, the first at once.
+    /// Creates `per_second` moments per second, the first at once.
     pub(super) fn even(per_second: f64) -> Self {
         Self::Even(0, 1.0 / per_second)
     }
 
-    /// `per_second` on average, drawn by `seed`; those of two streams are independent.
+    /// Creates `per_second` moments per second on average, drawn by `seed`. Two streams are independent.
     pub(super) fn poisson(per_second: f64, seed: u64, stream: u64) -> Self {
         Self::Poisson(Pcg32::new(seed, stream), 0.0, 1.0 / per_second)
     }
@@ -59,7 +59,7 @@ impl Moments {
 }
 
 impl Schedule {
-    /// From `start` on.
+    /// Creates a schedule that begins at `start`.
     pub(super) fn new(start: Instant, moments: Moments) -> Self {
         Self {
             start,
@@ -69,7 +69,7 @@ impl Schedule {
         }
     }
 
-    /// Waits until a request is due and nobody else takes it; the moment it was due at.
+    /// Waits until a request is due and no other user takes it. Returns the moment at which it was due.
     pub(super) async fn next(&self) -> Instant {
         // The semaphore is never closed; were it, the request would be taken for due.
         if let Ok(permit) = self.due.acquire().await {
@@ -78,7 +78,7 @@ impl Schedule {
         self.after(&mut self.left.borrow_mut())
     }
 
-    /// When those were due that no user was free to send by now.
+    /// Returns the due moments of the requests that no user has been free to send.
     pub(super) fn overdue(&self) -> impl Iterator<Item = Instant> {
         let mut left = self.left.borrow().clone();
         (0..self.due.available_permits()).map(move |_| self.after(&mut left))
@@ -112,7 +112,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Mean of the gaps between the first moments, and their standard deviation in multiples of it.
+    /// Returns the mean of the gaps between the first moments, and their standard deviation in multiples of it.
     fn gaps(mut moments: Moments) -> (f64, f64) {
         let count = 20_000_u32;
         let mut before = moments.next();

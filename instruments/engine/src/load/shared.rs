@@ -1,4 +1,4 @@
-//! What the threads of one run share.
+//! State that the threads of one run share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,37 +8,37 @@ use crate::traffic::Traffic;
 use crate::load::interrupt::Interrupt;
 use crate::load::target::Target;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Since the first user came.
+    /// Time since the first user came.
     pub elapsed: Duration,
-    /// All that the run takes: ramp, warm-up, duration.
+    /// Time that the whole run takes: ramp, warm-up, duration.
     pub total: Duration,
-    /// Right answers recorded.
+    /// Number of right answers recorded.
     pub completed: u64,
-    /// Failed requests and wrong answers.
+    /// Number of failed requests and wrong answers.
     pub failed: u64,
-    /// Median latency so far of the generator thread that sees the longest; zero before any.
+    /// Median latency so far, on the generator thread that has the longest; zero before any answer.
     pub median: Duration,
-    /// The same of the 99th percentile.
+    /// 99th percentile of latency so far, on the generator thread that has the longest.
     pub p99: Duration,
 }
 
-/// When the parts of a load begin and end; the same for every thread.
+/// Moments at which the parts of a load begin and end; the same for every thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeline {
-    /// The first user comes.
+    /// Moment at which the first user comes.
     pub(super) begin: Instant,
-    /// All users have come; the warm-up begins.
+    /// Moment at which all users have come and the warm-up begins.
     pub(super) all_here: Instant,
-    /// Answers are recorded from here …
+    /// Start of the recorded span.
     pub(super) record_from: Instant,
-    /// … to here.
+    /// End of the recorded span.
     pub(super) end: Instant,
 }
 
-/// What the threads of one run share.
+/// State that the threads of one run share.
 #[derive(Debug)]
 pub(super) struct Shared<'r> {
     pub(super) target: Target,
@@ -48,16 +48,16 @@ pub(super) struct Shared<'r> {
     pub(super) interrupt: &'r Interrupt,
     /// Set when a thread failed: the others need not go on.
     pub(super) abandoned: AtomicBool,
-    /// For the progress display, a few times a second.
+    /// Right answers by thread, published for the progress display a few times a second.
     pub(super) completed: Vec<AtomicU64>,
     pub(super) failed: Vec<AtomicU64>,
-    /// In nanoseconds.
+    /// Median latency by thread, in nanoseconds.
     pub(super) median: Vec<AtomicU64>,
     pub(super) p99: Vec<AtomicU64>,
 }
 
 impl Shared<'_> {
-    /// How far the run is.
+    /// Returns the progress of the run.
     pub(super) fn progress(&self) -> Progress {
         let sum = |counts: &[AtomicU64]| {
             counts

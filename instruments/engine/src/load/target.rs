@@ -1,32 +1,32 @@
-//! Where a load goes, and whether it is encrypted on the way.
+//! Destination of a load: address, protocol and headers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::tls::Tls;
 
-/// A server, and how it is spoken to.
+/// A server to send requests to.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Where it listens.
+    /// Address at which it listens.
     pub address: SocketAddr,
-    /// What it speaks.
+    /// Protocol that it speaks.
     pub protocol: Protocol,
-    /// What every request to it carries beside its own headers: who has logged in there.
+    /// Headers that every request to it carries beside its own, such as those of a login.
     pub headers: Arc<[(String, String)]>,
 }
 
-/// What a server speaks; HTTP/1.1 in plain unless told otherwise.
+/// Protocol of a server; plain HTTP/1.1 unless told otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct Protocol {
-    /// Whom to trust, for HTTPS.
+    /// Configuration of TLS, for HTTPS.
     pub tls: Option<Tls>,
-    /// HTTP/2 and nothing else: chosen by ALPN in HTTPS, known beforehand in plain HTTP.
+    /// Set for HTTP/2 and nothing else: chosen by ALPN in HTTPS, known beforehand in plain HTTP.
     pub http2: bool,
 }
 
 impl Target {
-    /// What URLs of it begin with: `https://localhost:8443`.
+    /// Returns the beginning of its URLs, such as `https://localhost:8443`.
     pub fn origin(&self) -> String {
         match &self.protocol.tls {
             None => format!("http://{}", self.address),
@@ -36,7 +36,7 @@ impl Target {
 }
 
 impl From<SocketAddr> for Target {
-    /// Over HTTP/1.1.
+    /// Returns the server at `address`, with plain HTTP/1.1.
     fn from(address: SocketAddr) -> Self {
         Self {
             address,

@@ -1,4 +1,4 @@
-//! How a connection is encrypted, and whom a client trusts.
+//! Encryption of connections, and the servers that a client trusts.
 
 use std::fmt;
 use std::io;
@@ -27,8 +27,8 @@ use tokio_rustls::rustls::{
 use super::connection::Stream;
 use super::failure::Failure;
 
-/// What a TLS client has to know: the authorities that it trusts, if it asks for any, and the name that a server's certificate
-/// must be for. Every connection shakes hands in full, as that of a new user does.
+/// Configuration of a TLS client: the authorities that it trusts, if it checks any, and the name that a server's
+/// certificate must be for. Every connection does a full handshake, as that of a new user does.
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ClientConfig>,
@@ -43,27 +43,27 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// Certificates or a name that TLS has no use for.
+/// Error for certificates or a name that TLS has no use for.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// No certificate in PEM is there, or one that cannot be read.
+    /// There is no certificate in PEM, or one that cannot be read.
     #[error("it has no certificates in PEM (`-----BEGIN CERTIFICATE-----`) that can be read: {0}")]
     Certificates(String),
     /// The name is neither a host's nor an address.
     #[error("no certificate can be for `{0}`")]
     Name(String),
-    /// The TLS library has no protocol in common with itself.
+    /// The TLS library refuses its own default versions of the protocol.
     #[error("TLS cannot be used: {0}")]
     Library(String),
 }
 
 impl Tls {
-    /// Trusts the authorities whose certificates are in `pem`, servers that show one of these certificates themselves, and
-    /// nobody else. `host` is a name or an address, and may have a port.
+    /// Trusts the authorities whose certificates are in `pem`, servers that show one of these certificates themselves,
+    /// and nobody else. `host` is a name or an address, and may have a port.
     ///
     /// # Errors
     ///
-    /// When `pem` has no certificate, or `host` is no name.
+    /// Returns an error if `pem` has no readable certificate, or if `host` is neither a name nor an address.
     pub fn trusting(pem: &[u8], host: &str) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
         let mut trusted = Vec::new();
@@ -89,18 +89,18 @@ impl Tls {
         Self::of(builder.with_custom_certificate_verifier(verifier), host)
     }
 
-    /// Trusts whoever answers: the certificate is not checked, and so may be of anybody on the way.
+    /// Trusts any server. It checks no certificate, so the answers may come from anybody on the way.
     ///
     /// # Errors
     ///
-    /// When `host` is no name.
+    /// Returns an error if `host` is neither a name nor an address.
     pub fn unchecked(host: &str) -> Result<Self, TlsError> {
         let verifier = Arc::new(Unchecked(ring::default_provider()));
         let builder = builder()?.dangerous();
         Self::of(builder.with_custom_certificate_verifier(verifier), host)
     }
 
-    /// The server's name as it stands in a URL.
+    /// Returns the server's name as it stands in a URL.
     pub(super) fn host(&self) -> String {
         let name = self.name.to_str();
         if name.contains(':') {
@@ -110,7 +110,7 @@ impl Tls {
         }
     }
 
-    /// Shakes hands over `stream`, and offers the one version of HTTP that is to be spoken.
+    /// Does the handshake over `stream`, and offers the one version of HTTP that is to be spoken.
     pub(super) async fn over(
         &self,
         http2: bool,
@@ -149,8 +149,8 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, TlsError> {
         .map_err(|e| TlsError::Library(e.to_string()))
 }
 
-/// Checks certificates as any client does, but for one case: a server may show a trusted certificate itself, though it is
-/// an authority's. `openssl req -x509` makes such certificates, and curl takes them, too.
+/// Checks certificates as any client does, with one exception: a server may show a trusted certificate itself, even if
+/// it is an authority's. `openssl req -x509` makes such certificates, and curl takes them, too.
 #[derive(Debug)]
 struct ByAuthorityOrItself {
     by_authority: Arc<WebPkiServerVerifier>,
@@ -170,7 +170,7 @@ impl ServerCertVerifier for ByAuthorityOrItself {
             .by_authority
             .verify_server_cert(shown, intermediates, name, ocsp, now);
         match checked {
-            // Its time has been looked at before, and its key is checked by the handshake.
+            // The library has checked its dates before, and the handshake checks its key.
             Err(error) if is_of_authority(&error) && self.trusted.contains(shown) => {
                 verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
                 Ok(ServerCertVerified::assertion())
@@ -215,7 +215,7 @@ fn is_of_authority(error: &Error) -> bool {
     }
 }
 
-/// Takes any certificate, from whoever has its key.
+/// Accepts any certificate, from whoever has its key.
 #[derive(Debug)]
 struct Unchecked(CryptoProvider);
 
@@ -262,7 +262,7 @@ impl Stream for TlsStream<TcpStream> {
     }
 }
 
-/// Without the port, and an IPv6 address without its brackets.
+/// Returns the host without its port, and an IPv6 address without its brackets.
 fn bare(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;
@@ -273,7 +273,7 @@ fn bare(host: &str) -> &str {
     }
 }
 
-/// Of an error while shaking hands.
+/// Returns the failure for an error during the handshake.
 fn of_handshake(error: &io::Error) -> Failure {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
     Failure::Tls(match cause {

@@ -1,4 +1,4 @@
-//! One simulated user: a connection, and when it sends.
+//! One simulated user: its connection, and the moments at which it sends.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -15,27 +15,27 @@ use hyper::body::Bytes;
 use rand::Rng as _;
 use rand_pcg::Pcg32;
 
-/// What the users of one generator thread have in common.
+/// Script that the users of one generator thread have in common.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) target: Target,
     /// At least one.
     pub(super) routes: Vec<PlannedRoute>,
-    /// Draws among the values of a route.
+    /// Seed for the draws among the values of a route.
     pub(super) seed: u64,
     pub(super) keep_alive: bool,
     pub(super) time_out: Duration,
-    /// Bytes that an answer may have.
+    /// Largest body of an answer in bytes.
     pub(super) largest_answer: usize,
     pub(super) record: RefCell<Record>,
 }
 
-/// A route, as it is sent.
+/// A route, prepared for sending.
 #[derive(Debug)]
 pub(super) struct PlannedRoute {
-    /// Of all requests; the first route has what the others leave.
+    /// Share of all requests. The first route gets what the others leave.
     pub(super) share: f64,
-    /// At least one; users draw among them.
+    /// Prepared requests, at least one; users draw among them.
     pub(super) requests: Vec<PlannedRequest>,
 }
 
@@ -44,18 +44,18 @@ pub(super) struct PlannedRoute {
 pub(super) struct PlannedRequest {
     pub(super) request: Request<Bytes>,
     pub(super) expected: Expected,
-    /// Its body, where not any will do.
+    /// Right body, unless any will do.
     pub(super) body: Option<Right>,
 }
 
-/// How far the accumulators of two routes of one user start apart, in multiples of the golden ratio:
-/// some number far from those by which users differ.
+/// Distance between the starts of the accumulators of two routes of one user, in multiples of the golden ratio. It only
+/// has to be far from the numbers by which users differ.
 const APART: u32 = 1009;
 
 const GOLDEN: f64 = 1.618_033_988_749_895;
 
-/// The pause between two attempts at a server that refuses or drops connections: without it a dead server
-/// would be asked as fast as the CPU allows.
+/// Pause between two attempts at a server that refuses or drops connections. Without it a dead server would be asked as
+/// fast as the CPU allows.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 
 struct User<'s> {
@@ -65,22 +65,22 @@ struct User<'s> {
     random: Pcg32,
 }
 
-/// Which route is next, by error diffusion: the accumulator of each route but the first grows by the
-/// route's share with every request, and whichever reaches 1 pays 1 and is sent. So even a short
-/// run has the shares that the load asks for.
+/// Choice of the next route, by error diffusion. The accumulator of each route but the first grows by the route's share
+/// with every request. One that reaches 1 pays 1, and its route is sent; otherwise it is the first route. So even a
+/// short run has the shares that the load asks for.
 pub(super) struct Mix(Vec<f64>);
 
 impl Mix {
-    /// Of the user `number`. The fractions of multiples of the golden ratio lie evenly between 0 and 1:
-    /// users with neighbouring numbers do not write together, and every round has the same writes.
+    /// Creates the mix of the user `number`. The fractions of multiples of the golden ratio lie evenly between 0 and 1.
+    /// So users with neighboring numbers do not write together, and every round has the same writes.
     pub(super) fn new(routes: &[PlannedRoute], number: u32) -> Self {
         let others = (0_u32..).zip(&routes[1..]);
         let start = |(index, _)| (f64::from(number + index * APART) * GOLDEN).fract();
         Self(others.map(start).collect())
     }
 
-    /// The route to send next. Where several accumulators have reached 1, the later ones wait for the
-    /// next request.
+    /// Returns the route to send next. If several accumulators have reached 1, the later ones wait for the next
+    /// request.
     pub(super) fn next(&mut self, routes: &[PlannedRoute]) -> usize {
         for (accumulator, route) in self.0.iter_mut().zip(&routes[1..]) {
             *accumulator += route.share;
@@ -93,7 +93,7 @@ impl Mix {
     }
 }
 
-/// A request under way. Whoever drops it before its end, at the end of the load, leaves it unanswered.
+/// A request under way. Dropping it before its end, at the end of the load, leaves it unanswered.
 struct UnderWay<'s> {
     record: &'s RefCell<Record>,
     route: usize,
@@ -108,7 +108,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// A user of the closed loop: think, ask, wait for the answer, and again.
+/// Runs a user of the closed loop: ask, wait for the answer, think, and again.
 pub(super) async fn closed_loop(script: &Script, number: u32, first: Instant, think: Duration) {
     let mut user = User::start(script, number, first).await;
     loop {
@@ -123,7 +123,7 @@ pub(super) async fn closed_loop(script: &Script, number: u32, first: Instant, th
     }
 }
 
-/// A user of the open loop: takes up the next request of the schedule whenever it is free.
+/// Runs a user of the open loop, which takes up the next request of the schedule whenever it is free.
 pub(super) async fn open_loop(script: &Script, number: u32, first: Instant, schedule: &Schedule) {
     let mut user = User::start(script, number, first).await;
     loop {
@@ -133,8 +133,8 @@ pub(super) async fn open_loop(script: &Script, number: u32, first: Instant, sche
 }
 
 impl<'s> User<'s> {
-    /// Comes at `first`, and connects then if connections are kept: opening them is not part of
-    /// the first requests' latencies.
+    /// Waits until `first`, and then connects if connections are kept: opening them is not part of the first requests'
+    /// latencies.
     async fn start(script: &'s Script, number: u32, first: Instant) -> Self {
         tokio::time::sleep_until(first.into()).await;
         let mut user = Self {
@@ -157,7 +157,7 @@ impl<'s> User<'s> {
         user
     }
 
-    /// One request and its answer, recorded.
+    /// Sends one request and records its answer.
     async fn ask(&mut self, due: Instant, sent: Instant) -> Result<(), Failure> {
         let script = self.script;
         let route = self.mix.next(&script.routes);
@@ -199,7 +199,7 @@ impl<'s> User<'s> {
     }
 }
 
-/// `work`, or [`Failure::TimeOut`] once `limit` has passed since `start`.
+/// Returns the result of `work`, or [`Failure::TimeOut`] once `limit` has passed since `start`.
 pub(super) async fn within<T>(
     limit: Duration,
     start: Instant,
@@ -209,7 +209,7 @@ pub(super) async fn within<T>(
     in_time.unwrap_or(Err(Failure::TimeOut))
 }
 
-/// An index below `count` from 32 random bits; counts are far below 2^32, so the bias is nothing.
+/// Returns an index below `count` from 32 random bits. Counts are far below 2^32, so the bias is negligible.
 fn below(count: usize, random: u32) -> usize {
     // Below `count`, so it fits.
     usize::try_from((u64::from(random) * count as u64) >> 32).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! One generator thread: its users on a runtime of their own, and what running them cost.
+//! One generator thread: its users on a runtime of their own, and the cost of running them.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -17,14 +17,14 @@ use crate::load::cpus::{self, Cost, Spent};
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) users: Record,
-    /// Where the load has a bystander.
+    /// Figures of the bystander, if the load has one.
     pub(super) bystander: Option<Record>,
     pub(super) cost: Cost,
 }
 
-/// How often a thread looks whether to stop, and publishes how far it is.
+/// Interval at which a thread checks whether to stop, and publishes its progress.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// At every fifth look the latencies are published, too: computing them takes some microseconds.
+/// Number of looks per publication of the latencies, because computing them takes some microseconds.
 const LATENCIES_EVERY: u32 = 5;
 
 /// Runs the users whose number, modulo the number of threads, is `index`.
@@ -60,7 +60,7 @@ pub(super) fn run(
         watch_until(shared, index, &users.script, end).await?;
         Ok::<_, GeneratorError>(before.until_now())
     })?;
-    // Drops every user in the middle of what it does: requests under way stay counted as such.
+    // Drops every user in the middle of its work: requests under way stay counted as such.
     drop(runtime);
     Ok(Report {
         users: users.into_record()?,

@@ -1,4 +1,4 @@
-//! Which programs a server consists of, as Linux tells it under `/proc`; none elsewhere.
+//! Programs that a server consists of, as Linux reports them under `/proc`. There are none on other systems.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use crate::child::processes;
 /// A running program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// What it was started from, which may have been replaced since.
+    /// File that it was started from, which may have been replaced since.
     pub file: PathBuf,
-    /// The same as the process has it, to be read while it runs.
+    /// Path to the program as the process has it, readable while the process runs.
     pub image: PathBuf,
     /// Its working folder.
     pub folder: PathBuf,
@@ -37,8 +37,8 @@ impl Program {
 }
 
 impl CommandServer {
-    /// Those among all that its command started who listen on the port that it was given; all of them if
-    /// none does, such as behind a proxy in a container.
+    /// Returns the programs that listen on the server's port, among all that its command started. Returns all of them
+    /// if none listens there, as behind a container's proxy.
     pub fn programs(&self) -> Vec<Program> {
         let started = processes::from(self.id()).unwrap_or_default();
         let started = started.iter().map(|one| format!("/proc/{}", one.id));
@@ -55,7 +55,7 @@ impl CommandServer {
     }
 }
 
-/// The sockets that listen on `port`, as a process's list of open files names them.
+/// Returns the sockets that listen on `port`, as a process's list of open files names them.
 fn sockets_on(port: u16) -> Vec<PathBuf> {
     const LISTENS: &str = "0A";
 
@@ -79,7 +79,7 @@ fn has_any(process: &Path, files: &[PathBuf]) -> bool {
     open.any(|file| files.contains(&file))
 }
 
-/// SHA-256 of a text or of bytes, in hexadecimal.
+/// Returns the SHA-256 of a text or of bytes, in hexadecimal.
 pub fn digest(of: impl AsRef<[u8]>) -> String {
     format!("{:x}", Sha256::digest(of))
 }

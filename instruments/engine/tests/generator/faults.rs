@@ -25,7 +25,7 @@ fn wrong_bodies_are_found_and_not_counted_as_right() {
     assert!(outcome.completed > 0);
     assert!(outcome.completed + outcome.wrong_answers <= server.requests() as u64);
     assert_eq!(outcome.error_count(), 0);
-    // Those of the warm-up count, too.
+    // Wrong answers of the warm-up count, too.
     let first = |index, _: &str| ok(if index == 0 { "no" } else { "6" });
     let outcome = seen_of(first, &load(2));
     assert_eq!(outcome.wrong_answers, 1);
@@ -55,7 +55,7 @@ fn another_status_is_an_error_under_its_number() {
     });
 }
 
-/// As Node's servers do after five seconds, and others after one.
+/// Node's servers close a connection after five seconds without a request, and others after one.
 #[test]
 fn a_close_that_crosses_a_request_after_a_pause_is_nobodys_fault() {
     let closes = |index, _: &str| match index % 2 {
@@ -68,7 +68,7 @@ fn a_close_that_crosses_a_request_after_a_pause_is_nobodys_fault() {
     let outcome = seen_of(closes, &load);
     failed(&outcome, &[]);
     assert!(outcome.completed >= 2);
-    // Without a pause, or if it would do something twice, it is a failure.
+    // Without a pause, or for a request that would do something twice, it is a failure.
     failed(
         &seen_of(closes, &crate::load(1)),
         &["closed before an answer"],
@@ -79,7 +79,8 @@ fn a_close_that_crosses_a_request_after_a_pause_is_nobodys_fault() {
     failed(&seen_of(closes, &load), &["closed before an answer"]);
 }
 
-/// A server that reads a request and closes instead of answering has failed; the system tells one that had closed before.
+/// A server that reads a request and closes instead of answering has failed. The system distinguishes it from one that
+/// had closed before.
 #[test]
 fn a_close_before_the_request_was_read_is_nobodys_fault() {
     let closes = |_, _: &str| {

@@ -17,7 +17,7 @@ use engine::outcome::Outcome;
 use engine::traffic::{Arrivals, Expected, Paced, Request, Route, Spacing, Traffic};
 use server::{Reaction, Server, late, ok};
 
-/// `users` who ask for `/read` without a pause for half a second.
+/// Returns a load of `users` who ask for `/read` without a pause for half a second.
 fn load(users: u32) -> Traffic {
     Traffic {
         warm_up: Duration::from_millis(100),
@@ -27,7 +27,7 @@ fn load(users: u32) -> Traffic {
     }
 }
 
-/// `GET path`, which must answer `answer`.
+/// Returns the request `GET path`, which must be answered by `answer`.
 fn get(path: &str, answer: &str) -> Request {
     Request {
         expected: Expected::of(200, Some(answer.into())),
@@ -35,7 +35,7 @@ fn get(path: &str, answer: &str) -> Request {
     }
 }
 
-/// The same users, who think meanwhile.
+/// Returns the same load, with a think time of `think`.
 fn thinking(users: u32, think: Duration) -> Traffic {
     Traffic {
         arrivals: Arrivals::Closed { think },
@@ -47,7 +47,7 @@ fn send(target: SocketAddr, load: &Traffic) -> Outcome {
     send_with(target, load, &[]).unwrap()
 }
 
-/// What a load sees of a server that nobody looks at otherwise.
+/// Loads a server that the test does not look at otherwise, and returns the outcome.
 fn seen_of(
     react: impl Fn(usize, &str) -> Reaction + Send + Sync + 'static,
     load: &Traffic,
@@ -68,8 +68,8 @@ fn send_with(
     run(target, load, &settings).map(Outcome::from)
 }
 
-/// Tries three times what a machine that stands still for a moment makes too few of: a fault does so
-/// each time. What it cannot touch is asserted in every attempt.
+/// Tries up to three times, because a machine that stands still for a moment makes too few requests; a fault does so
+/// each time. Each attempt asserts what the machine cannot touch.
 #[track_caller]
 fn once_in_three<Seen: Debug>(attempt: impl Fn() -> (bool, Seen)) {
     let mut seen = Vec::new();
@@ -83,7 +83,7 @@ fn once_in_three<Seen: Debug>(attempt: impl Fn() -> (bool, Seen)) {
     panic!("too few each time: {seen:?}");
 }
 
-/// Every request got its answer.
+/// Checks that every request got its answer.
 #[track_caller]
 fn is_right(outcome: &Outcome) {
     assert!(outcome.completed > 0);
@@ -104,7 +104,7 @@ fn counts_agree_with_the_server() {
         assert!(outcome.latency.at(0.5) <= outcome.latency.at(0.99));
         assert!(outcome.generator.cpu_share.is_some());
         assert!(outcome.service_latency.is_none());
-        // One for each user, and the one that looks whether anybody is there.
+        // One for each user, and one that checks whether the server is there.
         let connections = server.connections();
         assert!(connections <= 9, "{connections}");
         (connections == 9, connections)
@@ -182,7 +182,7 @@ fn two_thousand_users_at_once() {
         assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
         // 4,000 a second if nothing else ran here.
         assert!(outcome.requests_per_second <= 4100.0);
-        // Beside other programs some do not get to it within a second.
+        // Beside other programs some users do not connect within a second.
         let connections = server.connections();
         assert!(connections <= 2001, "{connections}");
         (connections >= 1000, connections)
@@ -225,7 +225,7 @@ fn progress_is_told() {
     assert!(told.iter().all(|progress| progress.total >= whole));
 }
 
-/// Checks what is said of a load that cannot be sent.
+/// Checks the message about a load that cannot be sent.
 #[track_caller]
 fn said(target: SocketAddr, load: &Traffic, cpus: &[usize], begin: &str, remedy: &str) {
     let text = send_with(target, load, cpus).unwrap_err().to_string();
@@ -255,7 +255,7 @@ fn what_cannot_be_sent_is_said_in_a_sentence() {
     }
 }
 
-/// Answers what begins so at once, and everything else with `6` after so many milliseconds.
+/// Answers requests that begin with `begin` at once, and all others with `6` after `ms` milliseconds.
 fn at_once(
     begin: &'static str,
     answer: &'static str,
@@ -284,7 +284,7 @@ fn writes_have_their_share_and_leave_the_latencies_alone() {
         let outcome = seen_of(at_once("POST /subscribe ", "subscribed", 20), &load);
         assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
         assert!(outcome.latency.min_ms >= 20.0, "{:?}", outcome.latency);
-        // Of few requests the share is a matter of luck, and those under way at the end are reads.
+        // With few requests the share is a matter of luck, and those under way at the end are reads.
         let all = outcome.completed + outcome.unfinished;
         let share = outcome.writes as f64 / all as f64;
         ((share - 0.25).abs() < 0.05, (share, all))

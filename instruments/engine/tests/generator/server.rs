@@ -1,4 +1,4 @@
-//! A server that does what a test tells it to, well or badly.
+//! A server that behaves as a test tells it to, well or badly.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,26 +9,26 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What happens to one request.
+/// Reaction to one request.
 pub(crate) enum Reaction {
-    /// These bytes, and the connection stays.
+    /// Sends these bytes, and keeps the connection open.
     Answer(Vec<u8>),
-    /// These bytes after a while.
+    /// Sends these bytes after a while.
     Late(Duration, Vec<u8>),
-    /// These bytes, then the connection is closed.
+    /// Sends these bytes, then closes the connection.
     Last(Vec<u8>),
-    /// Nothing, ever.
+    /// Sends nothing, ever.
     Silence,
 }
 
 type React = dyn Fn(usize, &str) -> Reaction + Send + Sync;
 
-/// `body` in an ordinary answer.
+/// Returns `body` in an ordinary answer.
 pub(crate) fn ok(body: &str) -> Reaction {
     Reaction::Answer(answer("200 OK", body))
 }
 
-/// `body` in an ordinary answer after so many milliseconds.
+/// Returns `body` in an ordinary answer after so many milliseconds.
 pub(crate) fn late(ms: u64, body: &str) -> Reaction {
     Reaction::Late(Duration::from_millis(ms), answer("200 OK", body))
 }
@@ -41,7 +41,7 @@ pub(crate) fn answer(status: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Serves on a thread of its own until the test process ends.
+/// A server on a thread of its own, which serves until the test process ends.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     requests: Arc<AtomicUsize>,
@@ -49,7 +49,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `react` gets the number of the request over all connections, from 0, and its text.
+    /// Starts a server. `react` gets the number of the request over all connections, from 0, and its text.
     pub(crate) fn start(react: impl Fn(usize, &str) -> Reaction + Send + Sync + 'static) -> Self {
         // One server for all tests: each would be compiled for some tenths of a second.
         Self::start_one(Arc::new(react))

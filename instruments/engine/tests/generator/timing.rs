@@ -1,4 +1,4 @@
-//! When requests are sent, and what their latencies count from.
+//! Moments at which requests are sent, and from which their latencies count.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ fn an_open_loop_keeps_its_rate() {
         let server = Server::start(|_, _| ok("6"));
         let outcome = send(server.address, &open(20, 300.0, Duration::from_secs(1)));
         assert!(outcome.generator.open_loop);
-        // A schedule, not a chain: what the server counts is what was due since it began.
+        // A schedule, not a chain: the server gets the requests that were due since it began.
         let due = 300.0 * 1.1 + 2.0;
         assert!(server.requests() as f64 <= due, "{}", server.requests());
         let rate = outcome.requests_per_second;

@@ -1,4 +1,4 @@
-//! The contract: what every variant must do, whatever it gains.
+//! The contract: everything that each variant must do, whatever it gains.
 
 use crate::measurement::attempt::{Tested, Trial};
 use engine::{figures, outcome::Outcome};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::validity::fault;
 
-/// Parts of the contract that the exercise kept, and those that it broke.
+/// Parts of the contract that the exercise kept or broke.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
-    /// Parts that were looked at and kept, each in a few words.
+    /// Parts that were tested and kept, each in a few words.
     pub held: Vec<String>,
     /// Parts that were broken.
     pub broken: Vec<String>,
@@ -45,7 +45,7 @@ impl Contract {
         }
     }
 
-    /// Reads the contract off tests, with the first failed one of those for every variant.
+    /// Makes the contract from tests, with the first failure among the tests for every variant.
     pub(super) fn tested(tests: &[Tested]) -> (Self, Option<Broken>) {
         let mut contract = Self {
             held: vec![Self::COMPILES.to_owned(), Self::LISTENS.to_owned()],
@@ -58,7 +58,7 @@ impl Contract {
                 continue;
             };
             contract.broken.push(test.name.clone());
-            // What only a fix can keep is judged when the fault is gone from the check's load.
+            // Tests that only a fix can pass are judged later, when the fault is gone under the check's load.
             if !test.of_a_fix && first.is_none() {
                 let what = match failure.panic {
                     Some(_) => "the exercise panics",
@@ -73,7 +73,7 @@ impl Contract {
         (contract, first)
     }
 
-    /// Every part, and the first that is broken.
+    /// Makes the contract of a trial, with the first broken part.
     pub(super) fn of(trial: &Trial) -> (Self, Option<Broken>) {
         let parts = [
             ("no panic", panic(trial)),

@@ -1,9 +1,9 @@
-//! Each law's prediction, with the sentence that tells it.
+//! Predictions of the laws, each with a sentence that explains it.
 
 use super::Prediction;
 use engine::figures;
 
-/// Little's law, of users who think for so many seconds.
+/// Predicts by Little's law, for users who think for `think` seconds.
 pub(super) fn little(call_ms: f64, in_flight: u32, users: u32, think: f64) -> Prediction {
     let call = call_ms / 1e3;
     let free = f64::from(users) / (think + call);
@@ -29,7 +29,7 @@ pub(super) fn little(call_ms: f64, in_flight: u32, users: u32, think: f64) -> Pr
     }
 }
 
-/// The barrier of a few writes where a fair lock is held for long.
+/// Predicts by the barrier of a few writes, where a fair lock is held for long.
 pub(super) fn barrier(hold_ms: f64, users: u32, think: f64, write_share: f64) -> Prediction {
     let hold = hold_ms / 1e3;
     let free = f64::from(users) / (think + (1.0 - write_share) * hold);
@@ -64,8 +64,9 @@ pub(super) fn barrier(hold_ms: f64, users: u32, think: f64, write_share: f64) ->
     }
 }
 
-/// Amdahl's law: from how many times as many requests as the problem its probe answers. `None` where what
-/// the probe leaves out seems to have cost nothing, or more than all: no law explains such a machine.
+/// Predicts by Amdahl's law; `gain` is how many times as many requests as the problem the probe answers.
+/// `None` if the part that the probe leaves out seems to cost nothing, or more than everything. No law
+/// explains such a machine.
 pub(super) fn amdahl(removes: &str, left: f64, gain: f64) -> Option<Prediction> {
     let share = (1.0 - 1.0 / gain) / (1.0 - left);
     let ratio = 1.0 / (1.0 - share);
@@ -86,12 +87,12 @@ pub(super) fn amdahl(removes: &str, left: f64, gain: f64) -> Option<Prediction> 
     })
 }
 
-/// Per cent by which the gain that [`amdahl`] predicts changes where the probe's gain changes by one.
+/// Returns the change of [`amdahl`]'s prediction in per cent, for a change of the probe's gain by 1 %.
 pub(super) fn amdahl_slope(left: f64, gain: f64, ratio: f64) -> f64 {
     ratio / (gain * (1.0 - left))
 }
 
-/// The utilisation law, and the queue before a busy CPU.
+/// Predicts by the utilisation law, and by the queue before a busy CPU.
 pub(super) fn utilisation(work_ms: f64, users: u32) -> Prediction {
     let ratio = f64::from(users);
     Prediction::of_gain(
@@ -110,7 +111,7 @@ pub(super) fn utilisation(work_ms: f64, users: u32) -> Prediction {
     )
 }
 
-/// Own time and wait: from what the problem's bystanders take alone and beside the load, in ms.
+/// Predicts by own time and wait: the latency of the problem's bystanders alone and beside the load, in ms.
 pub(super) fn wait(users: u32, (alone, beside): (f64, f64)) -> Prediction {
     let ratio = beside / alone;
     Prediction::of_gain(
@@ -126,8 +127,8 @@ pub(super) fn wait(users: u32, (alone, beside): (f64, f64)) -> Prediction {
     )
 }
 
-/// Throughput goes with workers until CPUs or memory run out: from the problem's requests per second
-/// by itself, and of as many of it as there are CPUs.
+/// Predicts that throughput grows with workers until CPUs or memory run out. The inputs are requests per
+/// second of the problem alone, and of one problem per CPU, all together.
 pub(super) fn workers((alone, side_by_side): (f64, f64)) -> Prediction {
     let ratio = side_by_side / alone;
     Prediction::of_gain(
@@ -142,7 +143,7 @@ pub(super) fn workers((alone, side_by_side): (f64, f64)) -> Prediction {
     )
 }
 
-/// The locality mix, and Amdahl's law on top of it.
+/// Predicts by the locality mix, with Amdahl's law on top of it.
 pub(super) fn locality(memory_bound: f64, across: f64, regions: u32) -> Prediction {
     let regions = regions.max(1);
     let n = f64::from(regions);

@@ -1,4 +1,4 @@
-//! A chapter's contract tests as a program: run on one variant, and what each test said.
+//! A chapter's contract tests as a program: the run on one variant, and the result of each test.
 
 use std::io;
 use std::path::Path;
@@ -11,24 +11,25 @@ use engine::load::interrupt::Interrupt;
 use super::VARIANT;
 use engine::child::Starting;
 
-/// Before a panic of the server, in what a failed test prints.
+/// Prefix of a panic of the server, in the output of a failed test.
 pub(super) const PANIC: &str = "the server panicked: ";
 
-/// The module in `contract.rs` that holds what only a fix can keep.
+/// Module in `contract.rs` for tests that only a fix can pass.
 const OF_A_FIX: &str = "of_a_fix::";
-/// How many tests run at once. Nearly all of their time they wait.
+/// Number of tests that run at once. They wait nearly all of their time.
 const AT_ONCE: &str = "8";
-/// How long all of them may take.
+/// Longest time for all of them together.
 const TIME_OUT: Duration = Duration::from_secs(300);
-/// Bytes of what they print that are kept.
+/// Bytes of their output that are kept.
 const KEPT: usize = 1 << 20;
 
-/// Runs the tests in `program` on `variant` alone: those of every variant, or those that only a fix
-/// can keep.
+/// Runs the tests in `program` on `variant` alone: the tests for every variant, or those that only a fix can
+/// pass.
 ///
 /// # Errors
 ///
-/// When the program cannot be run, or `interrupt` is set.
+/// Fails if the program cannot be run, does not end in time, or fails without a failed test, or if
+/// `interrupt` is set.
 pub fn run(
     program: &Path,
     variant: &str,
@@ -58,7 +59,7 @@ pub fn run(
     Err(io::Error::other(format!("{} {said}", output.status)))
 }
 
-/// What the standard test harness printed.
+/// Reads the output of the standard test harness.
 fn results(printed: &str) -> Vec<Tested> {
     let ended = |line: &str| {
         let (name, how) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
@@ -75,12 +76,12 @@ fn results(printed: &str) -> Vec<Tested> {
         })
     };
     let mut tests: Vec<Tested> = printed.lines().filter_map(ended).collect();
-    // They ended in any order.
+    // Tests end in any order.
     tests.sort_by(|one, other| one.name.cmp(&other.name));
     tests
 }
 
-/// What the test of this name printed.
+/// Finds the output of the test of this name.
 fn details<'a>(printed: &'a str, name: &str) -> &'a str {
     let head = format!("---- {name} stdout ----\n");
     let (_, details) = printed.split_once(&head).unwrap_or_default();
@@ -88,7 +89,7 @@ fn details<'a>(printed: &'a str, name: &str) -> &'a str {
     &details[..end.unwrap_or(details.len())]
 }
 
-/// The message of the test's panic in one line; of `assert_eq!`, both values behind it.
+/// Reads the message of the test's panic into one line. For `assert_eq!`, both values follow it.
 fn failure(details: &str) -> Failure {
     let after_place = details
         .split_once("panicked at ")

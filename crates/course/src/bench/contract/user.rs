@@ -1,4 +1,4 @@
-//! A user of a service: requests on a connection, and what comes back.
+//! A user of a service: requests on a connection, and their answers.
 
 use std::fmt;
 use std::io;
@@ -16,14 +16,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep_until, timeout};
 
-/// Time for which nobody may be answered: three times the longest time-out that a chapter's service has, for a machine
-/// that is busy with something else. A crowd waits for as long as one of it is answered now and then.
+/// Longest time without an answer to anybody: three times the longest time-out of any chapter's service, for
+/// a machine that is busy with something else. A crowd keeps waiting as long as one of its users is answered
+/// now and then.
 pub(super) const TIME_OUT: Duration = Duration::from_secs(15);
-/// Time that one answer may take, whatever happens to the others: all tests together have five minutes.
+/// Longest time for one answer, whatever happens to the others. All tests together have five minutes.
 const AT_MOST: Duration = Duration::from_secs(120);
-/// Time that all answers on one connection may take.
+/// Longest time for all answers on one connection.
 const TIME_OUT_OF_ALL: Duration = Duration::from_secs(60);
-/// Bytes that an answer may have.
+/// Largest answer, in bytes.
 const LARGEST: usize = 16 << 20;
 
 /// A request, as a user sends it.
@@ -34,7 +35,7 @@ pub struct Request {
     body: Option<Vec<u8>>,
 }
 
-/// `GET path`.
+/// Makes the request `GET path`.
 pub fn get(path: &str) -> Request {
     Request {
         method: "GET",
@@ -43,7 +44,7 @@ pub fn get(path: &str) -> Request {
     }
 }
 
-/// `POST path` with a body.
+/// Makes the request `POST path` with a body.
 pub fn post(path: &str, body: impl Into<Vec<u8>>) -> Request {
     Request {
         method: "POST",
@@ -52,8 +53,8 @@ pub fn post(path: &str, body: impl Into<Vec<u8>>) -> Request {
     }
 }
 
-/// An answer, and when it came. It is compared as text: `200 6` is a success and its body; of a refusal, such
-/// as `404`, the status alone, because its words are everybody's own.
+/// An answer, and the time that it took. It is compared as text. A success is its status and body, such as
+/// `200 6`. A refusal is the status alone, such as `404`, because every service may choose its own words.
 #[derive(Clone)]
 pub struct Answer {
     said: String,
@@ -62,7 +63,7 @@ pub struct Answer {
     pub after: Duration,
 }
 
-/// Words with which an answer begins that did not come.
+/// Beginning of the text that stands for a missing answer.
 const MISSING: &str = "no answer";
 
 impl Answer {
@@ -71,13 +72,13 @@ impl Answer {
         self.said.starts_with(MISSING)
     }
 
-    /// The body of a success.
+    /// Returns the body of a success.
     pub fn body(&self) -> Option<&str> {
         let (status, body) = self.said.split_once(' ')?;
         (status.len() == 3 && status.starts_with('2')).then_some(body)
     }
 
-    /// The value of a header; empty if there is none.
+    /// Returns the value of a header; empty if there is none.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value
@@ -139,7 +140,7 @@ impl LastAnswer {
     }
 }
 
-/// Somebody with a connection of their own, which is kept from request to request.
+/// A user with a connection of their own, which is kept from request to request.
 #[derive(Debug)]
 pub struct User {
     address: SocketAddr,
@@ -156,17 +157,17 @@ impl User {
         }
     }
 
-    /// Returns what `GET path` is answered.
+    /// Sends `GET path` and returns the answer.
     pub async fn get(&mut self, path: &str) -> Answer {
         self.send(get(path)).await
     }
 
-    /// Returns what `POST path` with this body is answered.
+    /// Sends `POST path` with this body and returns the answer.
     pub async fn post(&mut self, path: &str, body: impl Into<Vec<u8>>) -> Answer {
         self.send(post(path, body)).await
     }
 
-    /// Returns what a request is answered; "no answer", and why, if it is not.
+    /// Sends a request and returns the answer. A missing answer is "no answer" with the reason.
     pub async fn send(&mut self, request: Request) -> Answer {
         let began = Instant::now();
         let others = self.answered.clone();
@@ -222,7 +223,7 @@ impl User {
         Ok((said, head.headers))
     }
 
-    /// Sends all requests on one connection without waiting, and then reads the answers: the server has
+    /// Sends all requests on one connection without waiting, and then reads the answers. So the server has
     /// the next request before it has answered the last.
     pub async fn pipelined(self, requests: Vec<Request>) -> Vec<Answer> {
         let began = Instant::now();
@@ -249,9 +250,9 @@ impl User {
         said.map(answer).collect()
     }
 
-    /// Sends a request, and hangs up after so long instead of waiting for the answer.
+    /// Sends a request and hangs up after this time, without waiting for the answer.
     pub async fn hang_up(self, request: Request, after: Duration) {
-        // A server that takes no connection is noticed by what is asked next.
+        // The next request notices a server that takes no connection.
         if let Ok(mut stream) = TcpStream::connect(self.address).await {
             let request = on_the_wire(&request, self.address, false);
             let _ = stream.write_all(&request).await;
@@ -275,7 +276,7 @@ async fn exchanged(address: SocketAddr, requests: Vec<Request>) -> io::Result<Ve
     Ok(answers)
 }
 
-/// A request as it is sent.
+/// Formats a request as it is sent.
 fn on_the_wire(request: &Request, host: SocketAddr, is_last: bool) -> Vec<u8> {
     let body = request.body.as_deref().unwrap_or_default();
     let close = if is_last { "connection: close\r\n" } else { "" };

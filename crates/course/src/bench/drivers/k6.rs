@@ -14,21 +14,21 @@ use engine::traffic::Traffic;
 
 const TOOL: &str = "k6";
 
-/// Runs k6 with the users, think time and durations of `load`; what to ask and which answer is
-/// right are the script's. Latencies are k6's `http_req_duration`: without connecting.
+/// Runs k6 with the users, think time and durations of `load`. The script knows the request and the right
+/// answer. Latencies are k6's `http_req_duration`: without connecting.
 ///
 /// # Errors
-/// If k6 or its script is missing, cannot be run, or yields nothing. A missed threshold is not
-/// an error: the figures tell.
+/// If k6 or its script is missing, cannot be run, or yields nothing. A missed threshold is not an error,
+/// because the figures show it.
 pub fn run(
     target: SocketAddr,
     load: &Traffic,
     settings: &Settings<'_>,
 ) -> Result<Outcome, DriverError> {
     let think = super::think(TOOL, load)?;
-    // k6 raises its own limit, but only up to what this process may hand on.
+    // k6 raises its own limit, but only up to this process's limit.
     allow_open_files(u64::from(load.users) + 64)?;
-    // As in k6/common.js.
+    // k6/common.js computes the ramp in this way.
     let ramp = think.max(Duration::from_secs_f64(f64::from(load.users) / 2000.0));
     let whole = ramp + load.warm_up + load.duration;
     let task = Task::new(TOOL, *settings, whole, load.duration, usize::MAX)?;
@@ -54,7 +54,7 @@ pub fn run(
     read(&ended, version, load)
 }
 
-/// As in `k6 v1.8.1 (go1.26.8, linux/amd64)`.
+/// Reads the version from a line such as `k6 v1.8.1 (go1.26.8, linux/amd64)`.
 fn version(settings: &Settings<'_>) -> Result<String, DriverError> {
     let output = Command::new(settings.program)
         .arg("version")
@@ -69,13 +69,13 @@ fn version(settings: &Settings<'_>) -> Result<String, DriverError> {
         .to_owned())
 }
 
-/// What `--summary-export` writes, as far as it matters here.
+/// The part of `--summary-export`'s file that is needed here.
 #[derive(Debug, Deserialize)]
 struct Summary {
     metrics: BTreeMap<String, Metric>,
 }
 
-/// A counter has `count`; a trend has its statistics; both carry more.
+/// A counter has `count`, and a trend has its statistics; both carry more.
 #[derive(Debug, Deserialize)]
 struct Metric {
     count: Option<u64>,

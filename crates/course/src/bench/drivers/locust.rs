@@ -13,15 +13,15 @@ use engine::tool::{DriverError, Ended, Settings, Task};
 use engine::traffic::Traffic;
 
 const TOOL: &str = "Locust";
-/// How Locust's scripts name a wrong body among the failures.
+/// Prefix of a wrong body among the failures of Locust's scripts.
 const WRONG: &str = "wrong answer: ";
 
-/// Runs Locust with the users, think time and durations of `load`; what to ask and which answer
-/// is right are the script's.
+/// Runs Locust with the users, think time and durations of `load`. The script knows the request and the right
+/// answer.
 ///
 /// # Errors
-/// If Locust or its script is missing, cannot be run, or yields nothing. A missed threshold is
-/// not an error: the figures tell.
+/// If Locust or its script is missing, cannot be run, or yields nothing. A missed threshold is not an error,
+/// because the figures show it.
 pub fn run(
     target: SocketAddr,
     load: &Traffic,
@@ -33,7 +33,7 @@ pub fn run(
         return Err(DriverError::load(TOOL, what));
     }
     allow_open_files(u64::from(load.users) + 64)?;
-    // As fast as one process starts them while it is busy with those who are there.
+    // One process cannot start users faster while it is busy with those who are there.
     let spawn_rate = load.users.min(500);
     let ramp = Duration::from_secs(u64::from(load.users.div_ceil(spawn_rate)));
     // Users come back evenly only after a think time.
@@ -64,7 +64,7 @@ pub fn run(
     read(load.users, &ended)
 }
 
-/// What `locust/common.py` writes.
+/// The file that `locust/common.py` writes.
 #[derive(Debug, Deserialize)]
 struct Summary {
     version: String,

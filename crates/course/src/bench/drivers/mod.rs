@@ -1,5 +1,5 @@
-//! k6 and Locust as load generators: started with a chapter's script and load, watched, and
-//! their machine-readable summaries read into an [`Outcome`].
+//! k6 and Locust as load generators. They are started with a chapter's script and load and watched, and their
+//! machine-readable summaries are read into an [`Outcome`].
 
 pub mod k6;
 pub mod locust;
@@ -10,13 +10,15 @@ use engine::outcome::Outcome;
 use engine::tool::{DriverError, Settings};
 use engine::traffic::{Arrivals, Traffic};
 
-/// More than any run counts, and each number up to it is exact as `f64`.
+/// Largest count that a summary may contain. No run counts more, and `f64` holds every number up to it
+/// exactly.
 const MOST: u64 = 1 << 53;
-/// In milliseconds: a day is longer than any run.
+/// Longest time that a summary may contain, in milliseconds: a day is longer than any run.
 const LONGEST_MS: f64 = 86_400_000.0;
 
-/// What both tools' scripts are told: k6's by these names in capitals, Locust's by options. What they
-/// saw of bystanders stays in their thresholds; without a time alone they find it out by themselves.
+/// Returns the arguments of both tools' scripts: variables in capitals for k6, options for Locust. Figures
+/// about bystanders stay in the scripts' thresholds. If `alone-ms` is 0, the scripts measure the latency
+/// without load themselves.
 fn told(
     load: &Traffic,
     settings: &Settings<'_>,
@@ -39,7 +41,7 @@ fn told(
     ]
 }
 
-/// The think time of a load, if `tool` can send it.
+/// Returns the think time of a load, if `tool` can send that load.
 fn think(tool: &'static str, load: &Traffic) -> Result<Duration, DriverError> {
     match load.arrivals {
         Arrivals::Closed { think } => Ok(think),
@@ -50,7 +52,7 @@ fn think(tool: &'static str, load: &Traffic) -> Result<Duration, DriverError> {
     }
 }
 
-/// What a tool's summary says, unless it cannot be what the tool has measured.
+/// Returns the outcome from a tool's summary, unless the tool cannot have measured it.
 fn checked(tool: &'static str, outcome: Outcome) -> Result<Outcome, DriverError> {
     match contradiction(&outcome) {
         None => Ok(outcome),
@@ -145,8 +147,8 @@ mod tests {
         assert!(outcome.error_count() <= MOST);
     }
 
-    /// The summaries in a folder, and copies of them: each number in turn is replaced by others, and
-    /// each name in turn is another.
+    /// Collects the summaries in a folder, with damaged copies: each number in turn is replaced by others,
+    /// and each name in turn is changed.
     fn damaged_summaries(folder: &str) -> Vec<String> {
         const VALUES: &str = "0 -1 0.5 1e308 9007199254740993 18446744073709551615 null \"1\" []";
         let mut all = Vec::new();

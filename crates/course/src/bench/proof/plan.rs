@@ -12,8 +12,8 @@ pub(super) struct Step<'a> {
     pub(super) scenario: &'a str,
 }
 
-/// Plans the rounds that are measured once, before the effect: those that the law predicts from, counts that take rounds of
-/// their own, and what is claimed in other scenarios.
+/// Plans the rounds that are measured once, before the effect. They are for the law, for the plot of
+/// connections, for counts that take rounds of their own, and for claims in other scenarios.
 pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step<'a>> {
     let effect = chapter.claims.effect().scenario();
     let beside = |other, purpose, scenario, pairs| {
@@ -26,7 +26,8 @@ pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step
     let in_turn = |purpose, scenario, pairs| beside(fix, purpose, scenario, pairs);
     let mut steps = Vec::new();
     if let Some(scenario) = chapter.law.scenario() {
-        // A law reads its problem beside its probe, or alone: nothing of the fix predicts what it gains.
+        // A law compares the problem with its probe, or takes the problem alone. The fix never predicts its
+        // own gain.
         steps.extend(match chapter.law.probe() {
             Some(probe) => beside(probe, Purpose::Law, scenario, FIRST_LOOK),
             None => beside(PROBLEM, Purpose::Law, scenario, 2),
@@ -46,8 +47,8 @@ pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step
     steps
 }
 
-/// The rounds of the effect, by triplets: problem, fix, and the fix again. Half as many more than are
-/// judged, in place of those that are set aside.
+/// Plans the rounds of the effect in triplets: problem, fix, and the fix again. The plan has half as many
+/// more than are judged, to replace those that are set aside.
 pub(super) fn triplets<'a>(
     chapter: &'a ChapterFile,
     fix: &'a str,
@@ -69,8 +70,8 @@ pub(super) fn triplets<'a>(
     statistics::triplets(most).map(move |sides| sides.map(step))
 }
 
-/// Seconds of load until the verdict, without starts: at the first moment at which it may be decided, and
-/// at the last.
+/// Returns the seconds of load until the verdict, without starts: for the first and for the last moment at
+/// which it may be decided.
 pub fn planned_s(chapter: &ChapterFile) -> (f64, f64) {
     let of = |name: &str| chapter.scenario(name).map_or(0.0, Scenario::whole_s);
     let before = beforehand(chapter, SOLUTION);
@@ -80,8 +81,8 @@ pub fn planned_s(chapter: &ChapterFile) -> (f64, f64) {
     (with(FIRST_LOOK), with(chapter.rounds.pairs))
 }
 
-/// The rounds of the chapter's table: every scenario's variants forwards, then backwards, so that
-/// a machine that slowly changes favours none.
+/// Plans the rounds of the chapter's table: every scenario's variants forwards, then backwards, so that a
+/// machine that slowly changes favours none.
 pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
     let Some(matrix) = &chapter.matrix else {
         return Vec::new();
@@ -100,7 +101,7 @@ pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
     steps
 }
 
-/// Name of a round, for people.
+/// Formats the name of a round, for people.
 pub(super) fn label(step: &Step<'_>) -> String {
     match step.purpose {
         Purpose::Equal => format!("{} again, {} scenario", step.variant, step.scenario),

@@ -14,7 +14,8 @@ use engine::event::Event;
 const GO: &str = "Go's net/http";
 const NGINX: &str = "nginx as a proxy";
 
-/// Solution, Go and nginx in turn, there and back and once more, all of them before `nginx`.
+/// Measures solution, Go and nginx as a proxy in turn: forwards, backwards, and forwards again. All of them
+/// call the upstream of `nginx`.
 pub(super) fn measure(
     nginx: &Nginx,
     bench: &Bench<'_>,
@@ -45,7 +46,7 @@ pub(super) fn measure(
     Ok(rounds)
 }
 
-/// A round of a program that runs already.
+/// Measures a round of a program that runs already.
 fn outside(
     bench: &Bench<'_>,
     scenario: &str,

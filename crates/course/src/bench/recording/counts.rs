@@ -1,5 +1,4 @@
-//! What noise cannot touch, and what takes a build or a tool of its own: allocations and
-//! instructions.
+//! Counts that noise cannot touch and that need a build or a tool of their own: allocations and instructions.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,13 +13,13 @@ use crate::bench::rounds::{Bench, RunError};
 use engine::child::{self, Starting};
 use engine::event::Event;
 
-/// How long one count may take; it takes seconds.
+/// Longest time for one count, which usually takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);
-/// Bytes of valgrind's words that are kept.
+/// Bytes of valgrind's output that are kept.
 const KEPT: usize = 1 << 16;
 
-/// Heap profiles of problem and solution, from a server that counts allocations; none for a chapter that
-/// asks for none.
+/// Takes heap profiles of problem and solution, from a server that counts allocations; none for a chapter
+/// that asks for none.
 pub(super) fn heap_profiles(
     bench: &Bench<'_>,
     program: &Path,
@@ -36,7 +35,7 @@ pub(super) fn heap_profiles(
     [PROBLEM, SOLUTION].into_iter().map(profile).collect()
 }
 
-/// Instructions of the variants that the chapter names, by valgrind's callgrind.
+/// Counts the instructions of the variants that the chapter names, with valgrind's callgrind.
 pub(super) fn instructions(
     bench: &Bench<'_>,
     example: &Path,

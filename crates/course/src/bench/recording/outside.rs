@@ -11,20 +11,20 @@ use tempfile::TempDir;
 use crate::bench::rounds::{Bench, RunError};
 use engine::child::{self, Running, Starting};
 
-/// How long one may take to listen.
+/// Longest time until such a program listens.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long Go may take to compile it, modules fetched.
+/// Longest time for Go to fetch modules and compile its program.
 const TIME_TO_COMPILE: Duration = Duration::from_secs(10 * 60);
-/// Bytes of the line that says where it listens.
+/// Longest line with the program's address, in bytes.
 const LONGEST_LINE: usize = 4096;
 
-/// Where nginx is: Debian keeps it where only root looks.
+/// Finds nginx. Debian keeps it in a folder that only root's `PATH` includes.
 pub fn nginx() -> Option<PathBuf> {
     child::find("nginx")
         .or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
 }
 
-/// A program with the folder that it needs.
+/// A running program with the folder that it needs.
 #[derive(Debug)]
 pub(super) struct Outside {
     _process: Running,
@@ -35,7 +35,7 @@ pub(super) struct Outside {
 #[derive(Debug)]
 pub(super) struct Nginx {
     _process: Outside,
-    /// What the chapter says of it.
+    /// The chapter's settings for it.
     pub(super) baselines: Baselines,
 }
 
@@ -85,7 +85,7 @@ impl Nginx {
         }))
     }
 
-    /// The arguments of a service that calls it.
+    /// Returns the arguments of a service that calls it.
     pub(super) fn arguments(&self) -> [String; 2] {
         [
             "--upstream".to_owned(),
@@ -93,13 +93,13 @@ impl Nginx {
         ]
     }
 
-    /// Where it answers as a proxy.
+    /// Returns the address at which it answers as a proxy.
     pub(super) fn proxy(&self) -> Result<SocketAddr, RunError> {
         address(&self.baselines.nginx_proxy)
     }
 }
 
-/// The chapter's service in Go, on the server's CPUs, and where it listens.
+/// Starts the chapter's service in Go on the server's CPUs, and returns its address.
 pub(super) fn start_go(
     bench: &Bench<'_>,
     folder: &Path,

@@ -1,6 +1,6 @@
-//! One clear sentence for a `chapter.toml` that cannot be read: file, line, what is wrong.
+//! Errors of a `chapter.toml` that cannot be read: one clear sentence with file, line and cause.
 
-/// What is wrong with a `chapter.toml`, where, and what to do about it.
+/// Error in a `chapter.toml`: its place, its cause and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {what}.", .line.map_or_else(String::new, |line| format!(" line {line}")))]
 pub struct ChapterFileError {
@@ -8,7 +8,7 @@ pub struct ChapterFileError {
     pub file: String,
     /// The line, counted from 1, where one is known.
     pub line: Option<usize>,
-    /// What is wrong, and what to do about it.
+    /// Cause and remedy.
     pub what: String,
 }
 
@@ -24,7 +24,7 @@ impl ChapterFileError {
         Self::placeless(file, &format!("cannot be read ({error}); {remedy}"))
     }
 
-    /// What the TOML parser refused, in the words of somebody who writes a chapter.
+    /// Translates an error of the TOML parser into the words of a chapter's author.
     pub(super) fn refused(text: &str, file: &str, error: &toml::de::Error) -> Self {
         let message = error.message().lines().next().unwrap_or("not understood");
         let what = message
@@ -40,7 +40,7 @@ impl ChapterFileError {
         }
     }
 
-    /// Something that is wrong in no line by itself, such as a name that stands for nothing.
+    /// Makes an error that belongs to no single line, such as a name that stands for nothing.
     pub(super) fn placeless(file: &str, what: &str) -> Self {
         Self {
             file: file.to_owned(),
@@ -50,7 +50,8 @@ impl ChapterFileError {
     }
 }
 
-/// A name in quotes may hold what ends a line, or moves a terminal's cursor.
+/// Replaces control characters, because a quoted name may hold a line break or a sequence that moves a
+/// terminal's cursor.
 fn printable(what: &str) -> String {
     what.replace(char::is_control, "\u{fffd}")
 }

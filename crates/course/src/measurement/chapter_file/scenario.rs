@@ -41,14 +41,14 @@ pub struct Scenario {
     /// `true` if a user keeps its connection.
     #[serde(default = "yes")]
     pub keep_alive: bool,
-    /// Loaded but not recorded, in seconds.
+    /// Time under load before the recorded span, in seconds.
     #[serde(deserialize_with = "checked::seconds")]
     pub warm_up_s: f64,
-    /// Recorded, in seconds.
+    /// Recorded time, in seconds.
     #[serde(deserialize_with = "checked::some_seconds")]
     pub duration_s: f64,
-    /// A request without an answer for so many seconds is an error. The
-    /// problem's users wait for `users` calls one after another: allow that.
+    /// Longest time to wait for an answer, in seconds; a request that takes longer is an error. The problem's
+    /// users wait for `users` calls one after another, so allow for that.
     #[serde(default = "minute", deserialize_with = "checked::some_seconds")]
     pub time_out_s: f64,
 }
@@ -57,7 +57,7 @@ fn yes() -> bool {
     true
 }
 
-// serde hands a reference.
+// serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(value: &f64) -> bool {
     *value == 0.0
@@ -68,24 +68,24 @@ fn minute() -> f64 {
 }
 
 impl Scenario {
-    /// Fixes the number of users on a machine with so many CPUs.
+    /// Sets the number of users for a machine with `cpus` CPUs.
     pub(super) fn fit_to(&mut self, cpus: u32) {
         if let Some(each) = self.users_per_cpu {
             self.users = each.saturating_mul(cpus);
         }
     }
 
-    /// The pause between an answer and the user's next request.
+    /// Returns the pause between an answer and the user's next request.
     pub fn think(&self) -> Duration {
         Duration::from_secs_f64(self.think_s)
     }
 
-    /// Warm-up and recorded time together, in seconds.
+    /// Returns warm-up and recorded time together, in seconds.
     pub fn whole_s(&self) -> f64 {
         self.warm_up_s + self.duration_s
     }
 
-    /// The scenario in a few words: `1,000 users, 0.5 s pause, 5 % writes`.
+    /// Formats the scenario in a few words: `1,000 users, 0.5 s pause, 5 % writes`.
     pub fn in_words(&self) -> String {
         let mut words = figures::things(self.users.into(), "user");
         if self.think_s > 0.0 {

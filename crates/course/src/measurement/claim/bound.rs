@@ -35,7 +35,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// No less than `number`.
+    /// Makes the bound "at least `number`".
     pub fn at_least(number: f64) -> Self {
         Self {
             direction: Direction::AtLeast,
@@ -44,7 +44,7 @@ impl Bound {
         }
     }
 
-    /// No more than `number`.
+    /// Makes the bound "at most `number`".
     pub fn at_most(number: f64) -> Self {
         Self {
             direction: Direction::AtMost,
@@ -52,7 +52,7 @@ impl Bound {
         }
     }
 
-    /// The number that the limit comes to for so many users.
+    /// Returns the limit for `users` simultaneous users.
     pub fn limit(self, users: u32) -> f64 {
         match self.of {
             Of::Itself => self.number,
@@ -60,7 +60,7 @@ impl Bound {
         }
     }
 
-    /// Returns whether `reading` keeps to it. Something that is not a number never does.
+    /// Returns whether `reading` keeps to the limit; NaN never does.
     pub fn holds(self, reading: f64, users: u32) -> bool {
         match self.direction {
             Direction::AtMost => reading <= self.limit(users),
@@ -68,8 +68,8 @@ impl Bound {
         }
     }
 
-    /// The reading that comes nearest to breaking it; `None` without a reading
-    /// or with one that is not a number.
+    /// Returns the reading that comes nearest to breaking it; `None` without a reading or with one that is
+    /// not a number.
     pub fn worst(self, readings: impl IntoIterator<Item = f64>) -> Option<f64> {
         let worst = match self.direction {
             Direction::AtMost => f64::max,
@@ -82,7 +82,7 @@ impl Bound {
         readings.into_iter().reduce(worst)
     }
 
-    /// `at most 1` or `at least 900`, with the limit in the caller's words.
+    /// Formats `at most 1` or `at least 900`, with the limit in the caller's words.
     pub fn in_words_of(self, limit: impl fmt::Display) -> String {
         match self.direction {
             Direction::AtMost => format!("at most {limit}"),

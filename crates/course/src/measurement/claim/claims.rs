@@ -6,8 +6,8 @@ use super::{Bound, Claim, Direction, Of, Role};
 
 /// `[[claims]]`: at least one root cause and one effect. The first of each is the chapter's own.
 ///
-/// Where a claim leaves something out, it takes it from the effect: the scenario, and the quantity
-/// of a prediction.
+/// A claim that leaves out its scenario takes the effect's. A prediction that leaves out its quantity takes
+/// the effect's, too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Claim>", into = "Vec<Claim>")]
 pub struct Claims {
@@ -17,17 +17,17 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// The gain that the chapter is about. It has a scenario and a bound on its ratio.
+    /// Returns the gain that the chapter is about. It has a scenario and a bound on its ratio.
     pub fn effect(&self) -> &Claim {
         &self.list[self.effect]
     }
 
-    /// The count that the chapter is about.
+    /// Returns the count that the chapter is about.
     pub fn root_cause(&self) -> &Claim {
         &self.list[self.root_cause]
     }
 
-    /// All of them, in the chapter's order.
+    /// Returns all of them, in the chapter's order.
     pub fn iter(&self) -> impl Iterator<Item = &Claim> {
         self.list.iter()
     }
@@ -37,8 +37,8 @@ impl Claims {
         self.list.iter().filter(move |claim| claim.role == role)
     }
 
-    /// Returns whether the claims in a scenario mean the same with fewer users: those effects that are bounded there grow
-    /// with the users, and so do their bounds.
+    /// Returns whether the claims in a scenario mean the same with fewer users. They do not if an effect has
+    /// a fixed lower bound there, because effects grow with the users.
     pub fn scale_with_users(&self, scenario: &str) -> bool {
         let bounds = |claim: &Claim| [claim.problem, claim.solution, claim.ratio];
         let is_fixed =
@@ -128,7 +128,7 @@ impl TryFrom<Vec<Claim>> for Claims {
     }
 }
 
-/// Returns whether a bound on a ratio asks for something: at least so many times.
+/// Returns whether a bound on a ratio demands a gain: at least a number above 0.
 fn is_gain(bound: &Bound) -> bool {
     bound.direction == Direction::AtLeast && bound.number > 0.0
 }

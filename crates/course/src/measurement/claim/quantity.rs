@@ -1,4 +1,4 @@
-//! Quantities that can be claimed: those that the generator measures, and those that the server counts.
+//! Quantities that a claim can be about: measured by the generator, or counted by the server.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,10 @@ use engine::{figures, metric::Unit};
 pub enum Quantity {
     /// Measured by the generator.
     Metric(Metric),
-    /// Share (0 to 1) of the CPU time that the server used which went into the work itself:
-    /// `work_share_of_cpu_time`.
+    /// Share (0 to 1) of the server's CPU time that went into the work itself: `work_share_of_cpu_time`.
     WorkShare,
     /// Median latency of bystanders as a share of that of the load's own requests, in the same round:
-    /// `bystander_share_of_p50`. What slows the machine down slows both.
+    /// `bystander_share_of_p50`. A slower machine slows both.
     BystanderShare,
     /// A counter on the server's `/metrics`.
     Counter(String),
@@ -38,12 +37,12 @@ impl Default for Quantity {
 }
 
 impl Quantity {
-    /// Returns whether a claim leaves it out.
+    /// Returns whether it names no quantity, because the claim leaves it out.
     pub(crate) fn is_unsaid(&self) -> bool {
         self.key().is_empty()
     }
 
-    /// Its key in `chapter.toml` and in JSON.
+    /// Returns its key in `chapter.toml` and in JSON.
     pub fn key(&self) -> &str {
         match self {
             Self::Metric(metric) => metric.key(),
@@ -53,7 +52,7 @@ impl Quantity {
         }
     }
 
-    /// The counter on `/metrics`; `None` for what the generator measures.
+    /// Returns the counter on `/metrics`; `None` for quantities that the generator measures.
     pub fn counter(&self) -> Option<&str> {
         match self {
             Self::Metric(_) | Self::BystanderShare => None,
@@ -67,7 +66,7 @@ impl Quantity {
         matches!(self, Self::Counter(_))
     }
 
-    /// Name in a sentence, unless the claim has a name for it.
+    /// Returns its name in a sentence, unless the claim has a name for it.
     pub fn label(&self) -> &str {
         match self {
             Self::Metric(metric) => metric.label(),
@@ -94,7 +93,7 @@ impl Quantity {
         }
     }
 
-    /// A value of it for people.
+    /// Formats a value of it for people.
     pub fn text(&self, unit: Unit, value: f64) -> String {
         match self {
             Self::Metric(metric) => metric.text(value),
@@ -103,7 +102,7 @@ impl Quantity {
         }
     }
 
-    /// Unit of its plain number, for JSON: `ms`, `bytes`, …; empty for a count.
+    /// Returns the unit of its plain number, for JSON: `ms`, `bytes`, …; empty for a count.
     pub fn unit(&self, unit: Unit) -> &'static str {
         match self {
             Self::Metric(Metric::RequestsPerSecond) => Unit::PerSecond.key(),
@@ -155,7 +154,7 @@ impl Metric {
         Self::BystanderP99Ms,
     ];
 
-    /// Its key in `chapter.toml` and in JSON.
+    /// Returns its key in `chapter.toml` and in JSON.
     pub fn key(self) -> &'static str {
         match self {
             Self::RequestsPerSecond => "requests_per_second",
@@ -165,7 +164,7 @@ impl Metric {
         }
     }
 
-    /// Name in a sentence.
+    /// Returns its name in a sentence.
     pub fn label(self) -> &'static str {
         match self {
             Self::RequestsPerSecond => "requests per second",
@@ -175,7 +174,7 @@ impl Metric {
         }
     }
 
-    /// A value of it for people, unit included where the label lacks it.
+    /// Formats a value of it for people, with the unit if the label lacks it.
     pub fn text(self, value: f64) -> String {
         match self {
             Self::RequestsPerSecond if value >= 100.0 => figures::count(value.round()),
@@ -184,8 +183,8 @@ impl Metric {
         }
     }
 
-    /// Returns whether its value in this run is a lower bound, since too many requests were still without an
-    /// answer; of older records, which do not say it, by their counts.
+    /// Returns whether its value in this run is a lower bound, because too many requests were still
+    /// unanswered. Older records do not say so; their counts decide.
     pub fn is_at_least(self, outcome: &Outcome) -> bool {
         let is_bound = |latency: &Latency, quantile| {
             let point = latency.point(quantile);
@@ -196,7 +195,7 @@ impl Metric {
             Self::P50Ms | Self::P99Ms if outcome.unfinished > outcome.completed => true,
             Self::P50Ms => is_bound(&outcome.latency, 0.5),
             Self::P99Ms => is_bound(&outcome.latency, 0.99),
-            // Those without an answer are the slowest: one in a hundred of them decides.
+            // Unanswered requests are the slowest. Above 1 %, they decide the percentile.
             Self::BystanderP99Ms => outcome.bystander.as_ref().is_some_and(|bystander| {
                 100 * bystander.unfinished > bystander.completed
                     || is_bound(&bystander.latency, 0.99)
@@ -204,20 +203,19 @@ impl Metric {
         }
     }
 
-    /// Its value in one run for people; a lower limit says so.
+    /// Formats its value in one run for people, and marks a lower bound.
     pub fn text_of(self, outcome: &Outcome) -> String {
         let text = |value| self.bounded_text(value, self.is_at_least(outcome));
         self.of(outcome).map_or_else(|| "unknown".to_owned(), text)
     }
 
-    /// A value of it for people, which is a lower limit or not.
+    /// Formats a value for people, and marks it if it is a lower bound.
     pub fn bounded_text(self, value: f64, is_at_least: bool) -> String {
         let over = figures::over(is_at_least);
         format!("{over}{}", self.text(value))
     }
 
-    /// Its value in one run; `None` when nothing was completed, so that
-    /// silence never passes for speed.
+    /// Returns its value in one run; `None` if nothing was completed, so that silence never passes for speed.
     pub fn of(self, outcome: &Outcome) -> Option<f64> {
         if outcome.completed == 0 {
             return None;

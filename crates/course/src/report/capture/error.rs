@@ -1,4 +1,4 @@
-//! What can be wrong with a capture, each in one sentence.
+//! Errors of a capture, each in one sentence.
 
 use std::{
     io,
@@ -12,25 +12,25 @@ use engine::profile::Profile;
 /// A capture that cannot be written, read, derived or trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The file system refused.
+    /// The file system reports an error.
     #[error(
         "{path}: {error}; check that the folder exists, that you may write there, and that there is space."
     )]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
-    /// The record is not one.
+    /// The file is not a record of this version.
     #[error("{path}: not a record of this version ({what}); record the capture again.")]
     NotARecord {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause.
         what: String,
     },
-    /// A profile is in the record, but its stacks are not beside it.
+    /// A profile is in the record, but its stacks are missing.
     #[error(
         "{path}: missing, although {RECORD} speaks of it; restore it with `git checkout`, or record the capture again."
     )]
@@ -43,17 +43,17 @@ pub enum CaptureError {
     Stacks {
         /// The file of the stacks.
         file: String,
-        /// What is wrong with them.
+        /// Cause.
         error: FlamegraphError,
     },
-    /// A derived file is not what the record gives.
+    /// A derived file does not agree with the record.
     #[error(
         "{path}: {difference} what {RECORD} and the folded stacks give; derive the capture again and commit the result."
     )]
     Stale {
         /// The file that differs.
         path: PathBuf,
-        /// In which way: `missing from`, `differs from`, or `left over, no part of`.
+        /// Kind of disagreement: `missing from`, `differs from`, or `left over, no part of`.
         difference: &'static str,
     },
 }

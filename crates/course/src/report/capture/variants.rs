@@ -1,5 +1,5 @@
-//! What the chapter's table does not show: its variants against users, and against their cost or the
-//! root cause, every round a mark.
+//! Plots beside the chapter's table: its variants against the number of users, and against their cost or the
+//! count of the root cause.
 
 use crate::analysis::{
     finding::{is_at_least, median_metric},
@@ -18,7 +18,7 @@ const PING: &str = "ping, p99";
 
 type Drawn = (&'static str, Option<String>);
 
-/// Both plots; none for a chapter without a table.
+/// Draws both plots; none for a chapter without a table.
 pub(super) fn plots(record: &Record) -> Vec<Drawn> {
     let Some(matrix) = &record.chapter.matrix else {
         return Vec::new();
@@ -29,7 +29,8 @@ pub(super) fn plots(record: &Record) -> Vec<Drawn> {
     ]
 }
 
-/// The 99th percentile against users, over the scenarios of the table that are the same service.
+/// Draws the 99th percentile against users, over the table's scenarios with the arguments and the share of
+/// writes of the first.
 fn by_users(record: &Record, matrix: &Matrix) -> Option<String> {
     let title = "99th percentile by number of users";
     let scenarios = matrix.scenarios.iter();
@@ -71,8 +72,8 @@ fn by_users(record: &Record, matrix: &Matrix) -> Option<String> {
     )
 }
 
-/// The effect's figure against what a request costs, where bystanders starve; elsewhere against the
-/// count of the root cause.
+/// Draws the effect's figure of every round against the CPU time of a request, if the effect is the
+/// bystanders' latency. Otherwise draws it against the count of the root cause.
 fn by_cause(record: &Record, matrix: &Matrix) -> Option<String> {
     let claims = &record.chapter.claims;
     let (effect, cause) = (claims.effect(), claims.root_cause());

@@ -8,7 +8,7 @@ use crate::report::{rows::rows, table};
 use drawing::html::{scrolled, section};
 use drawing::table::{Table, sentence_case};
 
-/// Predictions, root causes, effects and guardrails side by side.
+/// Writes predictions, root causes, effects and guardrails side by side.
 pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
     let rows = rows(record, analysis).into_iter().map(|row| {
         let name = if row.label.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
     section("claims", "Predicted and measured", &content)
 }
 
-/// The chapter's table, where it was measured.
+/// Writes the chapter's table, if it was measured.
 pub(super) fn matrix(record: &Record) -> Markup {
     let tables = table::matrix_tables(record);
     let content = html! {
@@ -44,7 +44,7 @@ pub(super) fn matrix(record: &Record) -> Markup {
     html! { @if !tables.is_empty() { (section("matrix", "All variants", &content)) } }
 }
 
-/// All rounds' raw figures.
+/// Writes all rounds' raw figures.
 pub(super) fn rounds(record: &Record) -> Markup {
     let content = html! {
         p {
@@ -56,7 +56,7 @@ pub(super) fn rounds(record: &Record) -> Markup {
     section("rounds", "All rounds", &content)
 }
 
-/// The machine and the tools.
+/// Writes the machine and the tools.
 pub(super) fn environment(record: &Record) -> Markup {
     let content = html! {
         dl {
@@ -68,7 +68,7 @@ pub(super) fn environment(record: &Record) -> Markup {
     section("environment", "Where it was measured", &content)
 }
 
-/// Somebody else's figures.
+/// Figures published by others.
 pub(super) fn published(record: &Record) -> Markup {
     let content = html! {
         p { "Measured by others, on other machines: no part of this proof." }

@@ -11,8 +11,8 @@ const WIDTH: usize = 80;
 const LABEL: usize = 12;
 
 impl Summary {
-    /// The short table for people, at most 80 columns wide. The verdict comes
-    /// last, where a terminal leaves the eye.
+    /// Formats the short table for people, at most 80 columns wide. The verdict comes near the end,
+    /// where a reader of a terminal looks first; only the report's path follows.
     pub fn table(&self) -> String {
         let mut text = String::new();
         let title = format!("Chapter {}: {}", self.chapter, self.title);
@@ -73,8 +73,8 @@ impl Summary {
     }
 }
 
-/// A label and its words, broken between words, the rest below the first.
-/// A word longer than the line, such as a path, stays whole.
+/// Adds a label and its words. Lines break between words, and further lines are indented below the first. A
+/// word longer than the line, such as a path, stays whole.
 fn add_line(text: &mut String, label: &str, words: &str) {
     let _ = write!(text, "{label:LABEL$}");
     let mut column = LABEL;

@@ -9,9 +9,9 @@ use crate::measurement::{
 use crate::report::rows::{median_reading, unknown};
 use engine::figures;
 
-/// The effect's metric first, then what the chapter shows beside its root cause. Every cell is the
-/// median of its rounds; of the effect's metric also how many times better than the first row it is.
-/// None for a chapter without a table, or where it was not measured.
+/// Makes the tables: the effect's metric first, then the secondary metrics. A cell is the median of its
+/// rounds. For the effect's metric, it also says how many times better than the first row it is. Empty for a
+/// chapter without a table, or if it was not measured.
 pub(crate) fn tables(record: &Record) -> Vec<Table> {
     let chapter = &record.chapter;
     let Some(matrix) = &chapter.matrix else {
@@ -64,7 +64,7 @@ fn effect_cell(record: &Record, variant: &str, scenario: &str) -> String {
         return text;
     };
     let gain = figures::ratio(quantity.gain(of_first, own));
-    // These are latencies, of which less is better.
+    // Only latencies can be lower bounds, and a smaller latency is better.
     match (is_at_least(first), is_over) {
         (false, false) => format!("{text} ({gain}x)"),
         (true, false) => format!("{text} (over {gain}x)"),
@@ -84,7 +84,7 @@ fn rounds_of<'a>(record: &'a Record, scenario: &'a str) -> impl Iterator<Item = 
         .filter(move |round| round.scenario == scenario)
 }
 
-/// The tables in Markdown; empty where there are none.
+/// Formats the tables in Markdown; empty if there are none.
 pub fn matrix(record: &Record) -> String {
     let mut tables = tables(record);
     if tables.is_empty() {

@@ -1,4 +1,4 @@
-//! Round by round: raw figures, and what other generators saw.
+//! Tables of the rounds' raw figures.
 
 use super::{Table, sourced};
 use crate::measurement::{
@@ -11,8 +11,8 @@ use engine::{
     outcome::{GeneratorKind, Outcome},
 };
 
-/// A figure of a round: its heading in the book, where there is room for it; its heading in the
-/// report; and how it is read.
+/// A figure of a round: its heading in the book (if it appears there), its heading in the report, and the
+/// function that formats it.
 type Column = (Option<&'static str>, &'static str, Figure);
 type Figure = fn(&Round) -> String;
 
@@ -55,7 +55,7 @@ fn cpu_share(outcome: &Outcome) -> String {
         .map_or_else(unknown, figures::percent)
 }
 
-/// Every round's raw figures.
+/// Formats every round's raw figures, for the book.
 pub fn rounds(record: &Record) -> String {
     let columns = COLUMNS
         .iter()
@@ -64,7 +64,7 @@ pub fn rounds(record: &Record) -> String {
     sourced(&table(record, why, &columns.collect::<Vec<_>>()), record)
 }
 
-/// The same and more, for the report.
+/// Collects the rounds' raw figures with more columns, for the report.
 pub(crate) fn rounds_in_full(record: &Record) -> Table {
     let columns = COLUMNS.map(|(_, report, figure)| (report, figure));
     let why = |round: &Round| {
@@ -95,7 +95,7 @@ fn table(record: &Record, why: fn(&Round) -> String, columns: &[(&str, Figure)])
     table
 }
 
-/// Why a round was run, for a table.
+/// Formats the purpose of a round for a table.
 fn purpose_in_words(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Equal => "the fix again (A/A)",

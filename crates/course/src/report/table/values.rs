@@ -19,8 +19,8 @@ use engine::{figures, metric::Unit, outcome::BystanderOutcome};
 use crate::report::rows::{median_text, secondary_text, unknown};
 use drawing::flamegraph::busy;
 
-/// All single figures of a capture, as a Markdown file of anchors. `folded`
-/// holds the folded stacks by file name.
+/// Formats all single figures of a capture as a Markdown file of anchors. `folded` holds the folded stacks by
+/// file name.
 pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, String>) -> String {
     let mut values = Values(Vec::new());
     values.run(record, analysis);
@@ -54,7 +54,7 @@ pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, St
     )
 }
 
-/// A Markdown file of figures between anchors, below a line that says what made it.
+/// Formats figures between anchors as a Markdown file, below the line `made_by`.
 pub fn anchors(made_by: &str, named: Vec<(String, String)>) -> String {
     let mut text = format!("{made_by}\n");
     for (name, value) in named {
@@ -75,7 +75,7 @@ impl Values {
         self.0.push((name.to_owned(), value));
     }
 
-    /// What was run, where, and what it shows.
+    /// Adds the verdict, the command and the machine.
     fn run(&mut self, record: &Record, analysis: &Analysis) {
         self.add("verdict", analysis.verdict.kind.to_string());
         self.add("reason", analysis.verdict.reason.clone());
@@ -88,7 +88,7 @@ impl Values {
         self.add("users", figures::count(users.into()));
     }
 
-    /// What was claimed in the effect's scenario.
+    /// Adds the claims in the effect's scenario.
     fn claims(&mut self, analysis: &Analysis) {
         let prediction = analysis.prediction.as_ref();
         let bound = |of: fn(&Prediction) -> Option<f64>| count(prediction.and_then(of));
@@ -116,7 +116,7 @@ impl Values {
         self.add("noise-floor", share(effect.noise_floor));
     }
 
-    /// Medians of both variants in the effect's scenario.
+    /// Adds the medians of both variants in the effect's scenario.
     fn variants(&mut self, record: &Record) {
         for variant in [PROBLEM, record.variant.as_str()] {
             for (name, metric) in [
@@ -134,7 +134,7 @@ impl Values {
         }
     }
 
-    /// What the law counts, as it was in most rounds.
+    /// Adds the medians of the counters that the law needs.
     fn counted(&mut self, record: &Record, variant: &str) {
         for metric in record.chapter.law.metrics() {
             let median = prediction::median_of(&record.effect_rounds(), variant, |round| {
@@ -145,7 +145,7 @@ impl Values {
         }
     }
 
-    /// What a request costs with one user, beside what it costs under the effect's load.
+    /// Adds CPU time and sleeps of a request with one user, beside those under the effect's load.
     fn alone(&mut self, record: &Record) {
         let is_alone = |round: &&Round| record.chapter.users(&round.scenario) == 1;
         let alone: Vec<&Round> = record
@@ -172,7 +172,7 @@ impl Values {
         }
     }
 
-    /// What bystanders waited, from the schedule and as a closed loop would have had it.
+    /// Adds the bystanders' latency, from the schedule and as a closed loop would measure it.
     fn bystander(&mut self, record: &Record, variant: &str) {
         type Waited = fn(&BystanderOutcome) -> Option<f64>;
         let waited: [(&str, Waited); 3] = [
@@ -193,7 +193,7 @@ impl Values {
         }
     }
 
-    /// What was claimed in other scenarios, `in-SCENARIO…`.
+    /// Adds the claims in other scenarios, as `in-SCENARIO…`.
     fn elsewhere(&mut self, record: &Record, analysis: &Analysis) {
         for (name, _) in record.chapter.further_scenarios() {
             let stem = format!("in-{}", name.replace('_', "-"));

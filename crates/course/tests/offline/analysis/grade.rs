@@ -1,4 +1,4 @@
-//! What the learner reads after `check`.
+//! Grades, as the learner reads them after `check`.
 
 use crate::analysis::verdict::completes;
 use crate::support::{chapter, claiming, outcome, record, round};
@@ -17,7 +17,7 @@ use self::GradeKind::{Failed, Invalid, Passed};
 /// The counter of the chapter's root cause.
 const IN_FLIGHT: &str = "database_calls_in_flight_peak";
 
-/// What a check sees of a variant that counts so much.
+/// Makes the observation of a variant in a check, with this reading.
 fn observed(variant: &str, reading: f64, outcome: Outcome) -> Observed {
     Observed {
         round: round(Purpose::Claim, variant, "check", reading, outcome),
@@ -26,7 +26,7 @@ fn observed(variant: &str, reading: f64, outcome: Outcome) -> Observed {
     }
 }
 
-/// Counts so many at once in the exercise; nothing if it is `None`.
+/// Sets the exercise's reading of a counter; `None` removes it.
 fn counts(trial: &mut Trial, counter: &str, reading: Option<f64>) {
     let readings = &mut trial.exercise.round.readings;
     match reading {
@@ -35,12 +35,12 @@ fn counts(trial: &mut Trial, counter: &str, reading: Option<f64>) {
     }
 }
 
-/// What the generator saw of the exercise.
+/// Returns the exercise's outcome at the generator.
 fn seen(trial: &mut Trial) -> &mut Outcome {
     &mut trial.exercise.round.outcome
 }
 
-/// Makes the exercise answer so many times in two seconds, each after so many milliseconds.
+/// Gives the exercise this number of answers in two seconds, each after `ms` milliseconds.
 fn answers(trial: &mut Trial, completed: u64, ms: f64) {
     *seen(trial) = outcome(200, completed, 2.0, ms);
 }
@@ -65,7 +65,7 @@ fn is_invalid(edit: impl FnOnce(&mut Trial), words: &[&str]) -> Grade {
     graded(edit, Invalid, words)
 }
 
-/// Of the solution's run beside the problem's, edited.
+/// Grades the solution's run beside the problem's, after an edit.
 #[track_caller]
 fn graded_by(
     chapter: &ChapterFile,
@@ -98,7 +98,7 @@ fn check(chapter: &ChapterFile, attempt: &Attempt, kind: GradeKind, words: &[&st
     grade
 }
 
-/// Chapter 1 with a further claim, about what a fix may not cost.
+/// Makes chapter 1 with a guardrail besides.
 fn with_guardrail(edit: impl FnOnce(&mut Claim)) -> ChapterFile {
     let mut record = record();
     claiming(&mut record, |claims| {
@@ -113,7 +113,7 @@ fn with_guardrail(edit: impl FnOnce(&mut Claim)) -> ChapterFile {
     record.chapter
 }
 
-/// The same about throughput, as a ratio to the problem's.
+/// Makes chapter 1 with a guardrail on throughput, as a ratio to the problem's.
 fn keeping(throughput: Bound) -> ChapterFile {
     with_guardrail(|claim| {
         claim.quantity = Quantity::Metric(Metric::RequestsPerSecond);
@@ -196,7 +196,7 @@ fn a_server_that_answers_wrongly_or_not_at_all_fails() {
     fails(refuses, &["1 request failed", "status 500"]);
 }
 
-/// The chapter claims 300 times; an honest fix may gain less.
+/// The chapter claims 300 times, but an honest fix may gain less.
 #[test]
 fn a_gain_below_the_chapters_passes_and_a_loss_does_not() {
     let mut lenient = chapter();
@@ -217,7 +217,7 @@ fn a_gain_below_the_chapters_passes_and_a_loss_does_not() {
     graded_by(&lenient, slower, Passed, &[]);
 }
 
-/// Calls that are made for nobody raise the count, and requests wait as before.
+/// Useless calls raise the count, and requests wait as before.
 #[test]
 fn a_count_that_is_raised_without_a_gain_is_no_fix() {
     let hardly = [
@@ -286,7 +286,7 @@ fn another_count_may_have_a_limit_that_may_be_left_out_where_nobody_reports_it()
         (false, None, Invalid, unreported),
         (true, Some(64.0), Failed, ""),
         (true, None, Passed, ""),
-        // It is reported, and is no number.
+        // It is reported, but it is not a number.
         (true, Some(f64::NAN), Invalid, unreported),
     ] {
         let chapter = with_guardrail(|claim| claim.where_reported = where_reported);
@@ -342,7 +342,7 @@ fn a_failure_says_whether_a_busy_machine_can_have_caused_it() {
     assert!(!passes(|_| ()).by_speed);
 }
 
-/// Answering wrongly is so fast that the generator has nothing left: that is no excuse.
+/// Wrong answers may come so fast that the generator has no CPU time left. That is no excuse.
 #[test]
 fn the_contract_is_judged_before_the_machine() {
     let wrong = |trial: &mut Trial| {
@@ -354,7 +354,8 @@ fn the_contract_is_judged_before_the_machine() {
     let grade = fails(wrong, &["60,000 wrong answers"]);
     assert_eq!(grade.contract.broken, ["right answers to all requests"]);
     assert!(!grade.by_speed);
-    // With right answers it is no worse than it looks; where it looks slow, the generator may be to blame.
+    // With right answers, the grade is no worse than the figures. If these look slow, the generator may be to
+    // blame.
     let bound = |trial: &mut Trial| seen(trial).generator.cpu_share = Some(0.99);
     passes(bound);
     let slow = |trial: &mut Trial| {
@@ -397,7 +398,7 @@ fn a_failed_contract_test_is_the_reason_with_its_sentence() {
     }
 }
 
-/// The problem fails it, too: what is told first of an exercise as shipped is its root cause.
+/// The problem fails this test, too, so the grade of an exercise as shipped names its root cause first.
 #[test]
 fn what_only_a_fix_can_keep_is_judged_last() {
     let name = "new topics are written at once";
@@ -424,7 +425,7 @@ fn a_root_cause_counted_apart_is_read_off_its_own_round() {
         claims[0].scenario = Some("profiled".to_owned());
         claims[0].features = vec!["allocations".to_owned()];
     });
-    // A thousand users there, whatever the round beside the problem counts.
+    // There are a thousand users there, whatever the round beside the problem counts.
     for (in_flight, expected, words) in [
         (Some(500.0), Passed, "500 (at least 500 are needed)"),
         (Some(499.0), Failed, "499, and at least 500"),
@@ -469,7 +470,7 @@ fn a_generator_that_starved_says_nothing_against_an_edit() {
             "Close them",
         ],
     );
-    // Neither do others who had most of the machine beside one of the two.
+    // Other programs that had most of the machine beside one of the two say nothing against it, either.
     let beside = |share| {
         move |trial: &mut Trial| {
             slow(trial, 0.0);
@@ -479,9 +480,9 @@ fn a_generator_that_starved_says_nothing_against_an_edit() {
     };
     fails(beside(0.5), &[]);
     is_invalid(beside(0.8), &["other programs used 80 %"]);
-    // With that against it, what is no worse is no worse.
+    // An exercise that is no worse in spite of that passes.
     passes(|trial| starves(trial, 0.7));
-    // Nor have all users come where the server had no CPU; one at a time is the fault all the same.
+    // A server without CPU may not have let in all users. One at a time is the fault all the same.
     for (count, kind) in [(70.0, Invalid), (1.0, Failed)] {
         let few = |trial: &mut Trial| {
             starves(trial, 0.7);

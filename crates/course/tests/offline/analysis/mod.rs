@@ -1,5 +1,4 @@
-//! What runs show, from records of runs that never ran. Nothing is started here, so it is one
-//! program.
+//! Analyses of records of runs that never ran. Nothing is started here, so all are one program.
 
 mod grade;
 mod noise;

@@ -4,23 +4,23 @@ use engine::statistics::{Gains, Looks, Mean, Side, abba, triplets};
 use rand::Rng as _;
 use rand_pcg::Pcg32;
 
-/// Most triplets: what chapters have.
+/// Largest number of triplets, as chapters have it.
 const MOST: u32 = 8;
-/// How many times the claimed ratio the true one is.
+/// True ratios, in multiples of the claimed one.
 const TRUTHS: [f64; 6] = [1.0, 1.15, 1.3, 1.5, 2.0, 10.0];
-/// How far from a prediction a ratio may lie.
+/// Largest distance of a ratio from its prediction, as a share.
 const WITHIN: f64 = 0.15;
 /// Kinds of noise.
 const MODELS: usize = 9;
-/// The ratio that is claimed. Only its distance from the true one matters.
+/// The claimed ratio. Only its distance from the true one matters.
 const CLAIMED: f64 = 2.0;
 
-/// What disturbs the rounds of a proof.
+/// Noise in the rounds of a proof.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Model {
     /// Rounds differ by 5 %, as a quiet machine's do.
     Quiet,
-    /// By 15 %.
+    /// Rounds differ by 15 %.
     Loud,
     /// Student's t with three degrees of freedom: now and then a round is far off.
     HeavyTails,
@@ -28,7 +28,7 @@ pub(crate) enum Model {
     Disturbed,
     /// The machine loses 3 % from round to round.
     Drift,
-    /// By 5 %, and each proof's servers have luck of their own, which is so wide.
+    /// Rounds differ by 5 %, and each proof's servers have luck of their own, with this standard deviation.
     Offset(f64),
 }
 
@@ -45,8 +45,8 @@ impl Model {
         Self::Offset(0.15),
     ];
 
-    /// Whether more rounds come nearer to the true ratio. No interval can know of an offset that all
-    /// rounds of a proof share.
+    /// Returns whether more rounds come nearer to the true ratio. No interval can account for an offset that
+    /// all rounds of a proof share.
     pub(crate) fn keeps_the_ratio(self) -> bool {
         !matches!(self, Self::Offset(_))
     }
@@ -66,7 +66,7 @@ impl Model {
         name.to_owned()
     }
 
-    /// The logarithm of what a round measures too much.
+    /// Returns the error of a round's figure, as a logarithm.
     fn error(self, round: usize, random: &mut Pcg32) -> f64 {
         match self {
             Self::Loud => 0.15 * normal(random),
@@ -95,47 +95,49 @@ impl Model {
     }
 }
 
-/// How often proofs are right, and predictions.
+/// Shares of proofs and predictions that are right or wrong.
 pub(crate) struct Rates {
-    /// The interval at the end holds the true ratio: at each of [`TRUTHS`].
+    /// Share of proofs whose last interval holds the true ratio, for each of [`TRUTHS`].
     pub(crate) covered: [f64; TRUTHS.len()],
-    /// Proved: at each of them. At the first, the very bound, each is wrong.
+    /// Share of proofs that end as proved, for each of [`TRUTHS`]. At the first, the bound itself, each
+    /// counts as wrong.
     pub(crate) proved: [f64; TRUTHS.len()],
-    /// Triplets that were taken, in the mean: at each of them.
+    /// Mean number of triplets, for each of [`TRUTHS`].
     pub(crate) triplets: [f64; TRUTHS.len()],
-    /// A prediction holds that is so far off that it just does not, above and below.
+    /// Share of predictions that hold although the truth is at the edge of the band, above and below.
     pub(crate) wrongly_predicted: [f64; 2],
-    /// One holds that is right.
+    /// Share of right predictions that hold.
     pub(crate) rightly_predicted: f64,
-    /// The same of predictions that three pairs of rounds gave: wrong ones, above and below.
+    /// Share of predictions from three pairs of rounds that hold although the truth is at the edge of the
+    /// band, above and below.
     pub(crate) wrongly_measured: [f64; 2],
-    /// Right ones.
+    /// Share of right predictions from three pairs of rounds that hold.
     pub(crate) rightly_measured: f64,
 }
 
-/// What is predicted of a ratio.
+/// Prediction of a ratio.
 #[derive(Debug, Clone, Copy)]
 enum Predicted {
     Nothing,
-    /// By arithmetic.
+    /// Predicted by arithmetic.
     Exactly(f64),
-    /// By pairs of rounds of their own, whose true ratio this is.
+    /// Predicted by pairs of rounds of their own, which have this true ratio.
     ByRounds(f64),
 }
 
 impl Rates {
-    /// The worst of all truths.
+    /// Returns the smallest coverage at any truth.
     pub(crate) fn least_covered(&self) -> f64 {
         self.covered.iter().copied().fold(1.0, f64::min)
     }
 
-    /// How often a wrong prediction holds at most.
+    /// Returns the larger share of wrong predictions that hold.
     pub(crate) fn most_wrongly_predicted(&self) -> f64 {
         let [above, below] = self.wrongly_predicted;
         above.max(below)
     }
 
-    /// The same of measured predictions.
+    /// Returns the larger share of wrong measured predictions that hold.
     pub(crate) fn most_wrongly_measured(&self) -> f64 {
         let [above, below] = self.wrongly_measured;
         above.max(below)
@@ -160,7 +162,7 @@ fn rates(model: Model, proofs: u32, random: &mut Pcg32) -> Rates {
             / proofs.len() as f64
     };
     let by_truth = TRUTHS.map(|truth| run(truth * CLAIMED, Predicted::Nothing));
-    // Far above the claim only the prediction is left to decide.
+    // Far above the claim only the prediction decides.
     let far = 10.0 * CLAIMED;
     let off = [1.0 + WITHIN, 1.0 - WITHIN];
     let mut exactly = |off: f64| proved(&run(far, Predicted::Exactly(far / off)));
@@ -186,7 +188,7 @@ struct Proof {
     triplets: u32,
 }
 
-/// Looks as `prove` does, at a claim and where there is one at a prediction.
+/// Simulates a proof with the looks of `prove`: at a claim, and at a prediction if there is one.
 fn proof(model: Model, truth: f64, predicted: Predicted, random: &mut Pcg32) -> Proof {
     let looks = Looks::of_proof(MOST);
     let offset = model.offset(random);
@@ -248,13 +250,13 @@ fn proof(model: Model, truth: f64, predicted: Predicted, random: &mut Pcg32) -> 
     unreachable!("the last look ends it")
 }
 
-/// The rates for each kind of noise.
+/// Simulates the rates for each kind of noise.
 pub(crate) fn all_rates() -> [(Model, Rates); MODELS] {
     let mut random = Pcg32::new(9, 1);
     Model::ALL.map(|model| (model, rates(model, 4_000, &mut random)))
 }
 
-/// What METHODOLOGY.md shows of them.
+/// Formats the tables in METHODOLOGY.md.
 pub(crate) fn tables(rates: &[(Model, Rates)]) -> [String; 2] {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let row = |model: &Model, cells: Vec<String>| {
@@ -295,12 +297,12 @@ pub(crate) fn tables(rates: &[(Model, Rates)]) -> [String; 2] {
     ]
 }
 
-/// A uniform number between 0 and 1.
+/// Draws a uniform number between 0 and 1.
 fn uniform(random: &mut Pcg32) -> f64 {
     f64::from(random.next_u32()) / f64::from(u32::MAX)
 }
 
-/// A standard normal number (Box and Muller).
+/// Draws a standard normal number (Box and Muller).
 pub(crate) fn normal(random: &mut Pcg32) -> f64 {
     let radius = (-2.0 * uniform(random).max(1e-12).ln()).sqrt();
     radius * (std::f64::consts::TAU * uniform(random)).cos()

@@ -1,5 +1,5 @@
-//! What laws predict at their edges. What they predict for the chapters as they are written is committed with
-//! their captures, sentences included, and derived again by a test.
+//! Predictions of the laws at their edges. Predictions for the chapters as they are written are committed
+//! with their captures, sentences included, and another test derives them again.
 
 use course::analysis::prediction::{Inputs, in_scenario, predicted};
 use course::measurement::{
@@ -11,7 +11,7 @@ use crate::support::chapter;
 
 const CHAPTER_4: &str = include_str!("../../../../../chapters/4-client-per-request/chapter.toml");
 
-/// A law whose probe does this part of the work.
+/// Makes a law whose probe does this part of the work.
 fn amdahl(left: f64) -> Law {
     Law::Amdahl {
         removes: "allocating".to_owned(),
@@ -22,7 +22,7 @@ fn amdahl(left: f64) -> Law {
     }
 }
 
-/// A probe that answers so many times as many requests as the problem.
+/// Makes inputs with a probe that answers `gain` times as many requests as the problem.
 fn probed(gain: f64) -> Inputs {
     Inputs {
         probe_gain: Some(gain),
@@ -55,17 +55,17 @@ fn laws_hold_at_their_edges() {
         across: 2.0,
     };
     for (law, (users, think_s, write_share), inputs, ratio, words) in [
-        // Users who think long do not meet the limit.
+        // Users who think for long do not reach the limit.
         (little(1), (1, 0.0, 0.0), nothing, 1.0, "1 user get"),
         (little(1), (2, 1.0, 0.0), nothing, 1.0, "one call"),
         (little(1), (200, 0.0, 0.0), nothing, 200.0, "4,000"),
-        // A call that was measured counts in place of the one that was planned.
+        // A measured call counts instead of the planned one.
         (little(5), (300, 0.3, 0.0), nothing, 60.0 / 7.0, "of 50 ms"),
         (little(5), (300, 0.3, 0.0), measured, 300.0 / 29.0, "62.5"),
         (barrier(), (2, 1.0, 0.01), nothing, 1.0, "1.00 times"),
         (barrier(), (1_000, 0.0, 0.0), nothing, 1.0, "whether"),
-        // Of ten parts eight go into it. Where a quarter of these is left, four parts remain; of sixteen,
-        // where an eighth is left, six of twenty.
+        // The work takes eight of ten parts of the time; with a quarter of it left, four parts remain. Then
+        // it takes 16 of 20 parts; with an eighth of it left, six remain.
         (amdahl(0.25), (1, 0.0, 0.0), probed(2.5), 5.0, "80.0 %"),
         (amdahl(0.125), (1, 0.0, 0.0), probed(20.0 / 6.0), 5.0, ""),
         (amdahl(0.25), (1, 0.0, 0.0), probed(1.0), 1.0, "0.0 %"),
@@ -90,7 +90,7 @@ fn laws_hold_at_their_edges() {
 fn what_no_law_explains_and_what_was_not_measured_predict_nothing() {
     let scenario = || "alone".to_owned();
     let load = &chapter().load;
-    // A probe slower than the problem, or as quick as if more than everything had gone.
+    // Probes slower than the problem, or so fast that the work would take all of the time or more.
     for gain in [0.9, 4.0, 1e9, f64::NAN] {
         assert_eq!(predicted(&amdahl(0.25), load, probed(gain)), None);
     }
@@ -108,7 +108,7 @@ fn what_no_law_explains_and_what_was_not_measured_predict_nothing() {
 #[test]
 fn what_was_measured_on_one_server_predicts_nothing_of_another() {
     let file = ChapterFile::parse(CHAPTER_4, "chapter.toml", 2).unwrap();
-    // 29 parts of 30, of which one in 64 is left.
+    // The work takes 29 of 30 parts, and one 64th of it is left.
     let inputs = probed(30.0 / (1.0 + 29.0 / 64.0));
     let plain = in_scenario(&file, "published", inputs).unwrap();
     assert!((plain.ratio - 30.0).abs() < 1e-9);

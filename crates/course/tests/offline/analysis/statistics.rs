@@ -1,4 +1,4 @@
-//! The statistics against answers worked out elsewhere, and how often they are wrong.
+//! The statistics against results worked out elsewhere, and how often they are wrong.
 
 use engine::statistics::{Gains, Looks, Mean, Side, abba, mean_ratio, median_ratio, triplets};
 use rand_pcg::Pcg32;
@@ -42,7 +42,7 @@ fn a_mean_is_that_of_the_logarithms() {
     close(median_ratio(&[2.0, 8.0]).unwrap(), 4.0);
 }
 
-/// Triplets of a problem and two fixes.
+/// Collects the gains of triplets: a problem and two fixes.
 fn gains(rounds: &[(f64, [f64; 2])]) -> Option<Gains> {
     let mut gains = Gains::default();
     for (problem, fixes) in rounds {
@@ -79,7 +79,7 @@ fn swapping_the_sides_gives_the_reciprocal() {
 
 #[test]
 fn every_round_of_both_sides_is_in_the_gain() {
-    // Twice as good in one of the two fixes, as good in the other: the square root of two.
+    // One of the two fixes is twice as good, the other just as good: the square root of two.
     let gains = gains(&[(1.0, [2.0, 1.0]); 3]).unwrap();
     close(gains.ratio().unwrap(), 2.0_f64.sqrt());
     assert_eq!(gains.rounds(), 3);
@@ -92,7 +92,7 @@ fn one_round_that_was_disturbed_moves_little_among_many() {
     close(gains(&rounds).unwrap().ratio().unwrap(), 2.0);
 }
 
-/// Rounds of a base that was measured twice and a change, each with noise of its own.
+/// Simulates rounds of a base that was measured twice and a change, each with noise of its own.
 fn noisy(rounds: u32, base: f64, change: f64, random: &mut Pcg32) -> Gains {
     let mut gains = Gains::default();
     for _ in 0..rounds {
@@ -119,7 +119,8 @@ fn the_noise_floor_holds_in_95_of_100_new_runs() {
     }
 }
 
-/// What pooling promises, and why proofs do not pool: two builds of one program are alike, a problem and its fix are not.
+/// Pooling keeps its promise for two builds of one program, which are alike. A problem and its fix are not,
+/// so proofs do not pool.
 #[test]
 fn pooling_takes_fewer_rounds_and_keeps_its_promise_where_both_are_about_as_noisy() {
     let mut random = Pcg32::new(6, 1);
@@ -153,7 +154,7 @@ fn a_quotient_is_as_uncertain_as_both() {
     assert!(width(four.over(two)) > width(four));
     assert!(width(four.over(two)) < width(four) + width(two));
     assert!(width(exact).abs() < 1e-12);
-    // A law that squares doubles what is uncertain.
+    // A law that squares its input doubles the uncertainty.
     close(width(two.becomes(4.0, 2.0).unwrap()), 2.0 * width(two));
     assert_eq!(Mean::of(&[1.0, 2.0]), None);
 }
@@ -178,7 +179,7 @@ fn nothing_comes_of_nothing() {
     close(high, 4.4_f64.sqrt());
 }
 
-/// What "95 %", "proved" and "holds" promise, for each kind of noise that METHODOLOGY.md names.
+/// Checks "95 %", "proved" and "holds" for each kind of noise that METHODOLOGY.md names.
 #[test]
 fn error_rates_are_those_of_the_methodology() {
     let all = noise::all_rates();

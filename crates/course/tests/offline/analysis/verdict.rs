@@ -1,4 +1,4 @@
-//! Every way in which a run can end, and some by which one might fool it.
+//! Every way in which a run can end, and some ways to fool the verdict.
 
 mod validity;
 
@@ -33,7 +33,7 @@ fn judged(record: &Record, kind: VerdictKind, words: &[&str]) -> Analysis {
     analysis
 }
 
-/// What follows from a run as it should go, with one change.
+/// Judges a good run with one change.
 #[track_caller]
 fn changed(edit: impl FnOnce(&mut Record), kind: VerdictKind, words: &[&str]) -> Analysis {
     let mut record = record();
@@ -47,7 +47,7 @@ const PUBLISHED: &str = "published";
 /// The counter of the chapter's root cause.
 const IN_FLIGHT: &str = "database_calls_in_flight_peak";
 
-/// Changes every round of the variant that a claim in the scenario is judged by.
+/// Changes every round of the variant by which a claim in the scenario is judged.
 fn change(record: &mut Record, scenario: &str, variant: &str, mut edit: impl FnMut(&mut Round)) {
     let chosen = record.rounds.iter_mut().filter(|round| {
         round.purpose == Purpose::Claim && round.scenario == scenario && round.variant == variant
@@ -57,7 +57,7 @@ fn change(record: &mut Record, scenario: &str, variant: &str, mut edit: impl FnM
     }
 }
 
-/// Makes a round answer so many times.
+/// Gives a round this number of answers.
 pub(crate) fn completes(round: &mut Round, completed: u64) {
     round.outcome.completed = completed;
     round.outcome.requests_per_second = completed as f64 / round.outcome.seconds;
@@ -70,14 +70,14 @@ fn counts(record: &mut Record, variant: &str, counter: &str, reading: f64) {
     });
 }
 
-/// Makes the equal servers differ: the first one answers so many times.
+/// Makes the equal servers differ: the first one gets this number of answers.
 fn restless(record: &mut Record, completed: u64) {
     let mut equal = record.rounds.iter_mut();
     let first = equal.find(|round| round.purpose == Purpose::Equal);
     completes(first.expect("a round of equal servers"), completed);
 }
 
-/// Gives the solution's rounds so many answers, in turn.
+/// Gives the solution's rounds these numbers of answers, in turn.
 fn solution_completes(record: &mut Record, counts: &[u64]) {
     let mut counts = counts.iter().cycle();
     let of_solution = |round: &&mut Round| {
@@ -89,7 +89,7 @@ fn solution_completes(record: &mut Record, counts: &[u64]) {
     }
 }
 
-/// The claim's ratio, so that a test can come near it with whole answers.
+/// Sets the claim's ratio, so that a test can come near it with whole answers.
 fn claims_at_least(at_least: f64) -> Record {
     let mut record = record();
     claiming(&mut record, |claims| {
@@ -98,7 +98,7 @@ fn claims_at_least(at_least: f64) -> Record {
     record
 }
 
-/// What was found of the prediction in a scenario.
+/// Returns the finding about the prediction in a scenario.
 fn predicted<'a>(analysis: &'a Analysis, scenario: &str) -> &'a Finding {
     let mut predictions = analysis.of(Role::Prediction);
     predictions
@@ -124,11 +124,12 @@ fn a_run_as_it_should_go_is_proved() {
     assert!(findings.all(|finding| finding.holds != Some(false)));
 }
 
-/// What 32 answers of the problem and so many of the solution say of a claimed ratio.
+/// The problem has 32 answers and the solution the given ones; the table holds the verdicts for a claimed
+/// ratio.
 #[test]
 fn a_gain_is_judged_by_where_its_interval_lies() {
     for (claimed, completed, kind, words) in [
-        // It touches the claim from above, straddles it, lies below it, holds no gain, or a loss.
+        // The interval touches the claim from above, straddles it, lies below it, holds no gain, or a loss.
         (875.0, &[28_000][..], Proved, &["875"][..]),
         (
             900.0,
@@ -156,7 +157,7 @@ fn a_gain_is_judged_by_where_its_interval_lies() {
     changed(within_noise, Inconclusive, &["no gain"]);
 }
 
-/// A run whose law is Amdahl's, from a probe that predicts so much; 890 times are measured.
+/// Makes a run whose law is Amdahl's, with a probe that predicts `ratio` times; 890 times are measured.
 fn predicting(ratio: f64) -> Record {
     let mut record = record();
     claiming(&mut record, |claims| {
@@ -220,7 +221,7 @@ fn a_gain_keeps_to_the_law() {
         Inconclusive,
         &["fit no prediction", "a run on another day"],
     );
-    // Where nothing hangs on it, a law that says nothing is no matter.
+    // A law without a prediction does not matter if no claim depends on it.
     claiming(&mut slow, |claims| {
         for claim in claims {
             claim.within = None;
@@ -232,10 +233,10 @@ fn a_gain_keeps_to_the_law() {
 #[test]
 fn noise_makes_no_prediction_come_true_and_none_false() {
     for (predicted, words) in [
-        // Near enough, as far as one can see: more rounds would say so.
+        // The distance may be small enough: more rounds would show it.
         (1_000.0, ["10 % apart", "More rounds may tell"]),
         (1_020.0, ["12 % apart", "More rounds may tell"]),
-        // Too far off for more rounds to help.
+        // The distance is too large for more rounds to help.
         (1_070.0, ["16 % apart", "would hardly change that"]),
     ] {
         let mut record = predicting(predicted);
@@ -251,7 +252,7 @@ fn noise_makes_no_prediction_come_true_and_none_false() {
     }
 }
 
-/// The probe's own rounds differ: what they predict is known no better than they are.
+/// The probe's own rounds differ, so their prediction is as uncertain as they are.
 #[test]
 fn a_prediction_that_was_measured_is_no_better_than_its_rounds() {
     let mut record = predicting(1_000.0);
@@ -272,12 +273,12 @@ fn a_prediction_that_was_measured_is_no_better_than_its_rounds() {
     );
 }
 
-/// Changes what every round says of the machine.
+/// Changes what every round reports about the machine.
 fn busy(record: &mut Record, edit: impl Fn(&mut Round)) {
     record.rounds.iter_mut().for_each(edit);
 }
 
-/// Others have five sixths of the generator's CPU, and it uses most of the rest.
+/// Makes other programs take five sixths of the generator's CPU, and the generator most of the rest.
 fn waited(round: &mut Round) {
     round.outcome.generator.waited_share = Some(0.83);
     round.outcome.generator.cpu_share = Some(0.1);
@@ -302,7 +303,7 @@ fn a_busy_machine_makes_a_gain_a_lower_bound() {
     };
     let words = ["at least", "used 97 % of its CPU"];
     changed(|record| busy(record, bound), Proved, &words);
-    // A law says nothing of CPUs that others share.
+    // A law does not account for CPUs that other programs share.
     let missed = |record: &mut Record| {
         busy(record, waited);
         change(record, PUBLISHED, SOLUTION, |round| completes(round, 9_000));
@@ -334,7 +335,7 @@ fn a_busy_machine_never_refutes_and_is_named() {
         record.rounds[4].outcome.errors = [("time_out".to_owned(), 12)].into();
     };
     changed(late, Inconclusive, &["83 %", "12 requests timed out"]);
-    // Some of the users may be too late to be counted; one call at a time is the fault.
+    // Some users may come too late to be counted, but one call at a time is the fault.
     for (count, kind) in [(300.0, Inconclusive), (1.0, Refuted)] {
         let few = |record: &mut Record| {
             busy(record, waited);
@@ -342,7 +343,7 @@ fn a_busy_machine_never_refutes_and_is_named() {
         };
         changed(few, kind, &["root cause contradicts the claim"]);
     }
-    // The problem's own throughput was the generator's.
+    // The generator limited the problem's own throughput.
     let both = |record: &mut Record| {
         busy(record, |round| {
             round.outcome.generator.cpu_share = Some(0.95)
@@ -379,7 +380,7 @@ fn where_nobody_reports_who_uses_the_cpus_nothing_is_refuted_by_speed() {
     changed(few, Refuted, &[]);
 }
 
-/// A machine that was disturbed, and less than the rule asks for, is named beside the figures.
+/// A disturbance below the rule's limit is named beside the figures.
 #[test]
 fn a_disturbance_is_named_where_a_run_cannot_tell() {
     let mut record = claims_at_least(900.0);
@@ -400,7 +401,7 @@ fn a_prediction_of_one_pair_is_no_prediction() {
     judged(&record, Inconclusive, &["`published`", "too few rounds"]);
 }
 
-/// What a fix may not cost, judged in a proof.
+/// Makes a record with a guardrail, judged in a proof.
 fn guardrail(edit: impl FnOnce(&mut Claim)) -> Record {
     let mut record = record();
     claiming(&mut record, |claims| {
@@ -456,7 +457,7 @@ fn a_guardrail_is_left_out_only_where_it_is_not_reported_and_may_be() {
     judged(&optional, Inconclusive, &["517"]);
     silence(&mut optional);
     judged(&optional, Proved, &[]);
-    // Where some rounds report it, the others have to.
+    // If some rounds report it, the others must, too.
     let mut partly = of_many(true);
     partly.rounds[4].readings.remove("process_threads");
     judged(&partly, Invalid, &unreported);
@@ -511,7 +512,7 @@ fn a_machine_that_cannot_show_it_is_told_so() {
     changed(regions, Inconclusive, &["this machine", "NUMA nodes"]);
     let cpus = |record: &mut Record| record.chapter.conditions.cpus_at_least = 4;
     changed(cpus, Inconclusive, &["this machine", "4 CPUs"]);
-    // Where workers are the fault, the problem may see all CPUs that there are.
+    // If workers are the fault, the problem may see all CPUs that there are.
     let all_seen = |record: &mut Record| {
         let scenario = SATURATED.to_owned();
         record.chapter.law = Law::Workers { scenario };
@@ -562,7 +563,7 @@ fn a_root_cause_counted_apart_is_read_off_its_own_rounds() {
         let own = round(Purpose::RootCause, variant, "check", peak, outcome);
         record.rounds.push(own);
     }
-    // What the effect's rounds count says nothing of it.
+    // The counts of the effect's rounds do not matter to it.
     change(&mut record, SATURATED, SOLUTION, |round| {
         round.readings.clear();
     });
@@ -591,7 +592,7 @@ fn what_spoils_a_run_comes_before_what_the_figures_say() {
     changed(unoptimised, Invalid, &["optimised"]);
 }
 
-/// Claims so much, if that is a claim at all.
+/// Claims a gain of at least `at_least`, if such a claim is accepted.
 fn claim_at_least(record: &mut Record, at_least: f64) {
     let mut claims: Vec<Claim> = record.chapter.claims.clone().into();
     claims[1].ratio = Some(Bound::at_least(at_least));
@@ -600,8 +601,8 @@ fn claim_at_least(record: &mut Record, at_least: f64) {
     }
 }
 
-/// Puts nonsense into places chosen at random: whatever comes of it, only a
-/// sound record is ever proved, and nothing panics or prints nonsense.
+/// Puts nonsense into places chosen at random. Only a sound record may be proved, and nothing may panic or
+/// print nonsense.
 #[test]
 fn no_nonsense_is_ever_proved() {
     const NONSENSE: [f64; 8] = [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e-300, 1e300, 1e9, 0.5];

@@ -12,14 +12,14 @@ pub(crate) fn parse(text: &str) -> Result<ChapterFile, ChapterFileError> {
     ChapterFile::parse(text, "chapter.toml", 2)
 }
 
-/// A file with one place replaced.
+/// Parses a file with one place replaced.
 #[track_caller]
 pub(crate) fn with(file: &str, from: &str, to: &str) -> Result<ChapterFile, ChapterFileError> {
     assert!(file.contains(from), "nothing to replace: {from}");
     parse(&file.replacen(from, to, 1))
 }
 
-/// What the author of a damaged chapter 1 reads.
+/// Returns the error for a damaged chapter 1, which must be one sentence with these words.
 #[track_caller]
 fn refused(from: &str, to: &str, words: &[&str]) -> ChapterFileError {
     let error = with(CHAPTER_1, from, to).expect_err("damage went unnoticed");
@@ -33,7 +33,7 @@ fn refused(from: &str, to: &str, words: &[&str]) -> ChapterFileError {
     error
 }
 
-/// As [`refused`], where one line is wrong by itself: it is named.
+/// Damages a single line like [`refused`]; the error must name the line.
 #[track_caller]
 pub(crate) fn damaged(from: &str, to: &str, words: &[&str]) -> usize {
     let error = refused(from, to, words);
@@ -42,20 +42,20 @@ pub(crate) fn damaged(from: &str, to: &str, words: &[&str]) -> usize {
     error.line.expect("a line")
 }
 
-/// As [`damaged`], in the line that holds this.
+/// Damages a line like [`damaged`], which must be the line that holds `place`.
 #[track_caller]
 pub(crate) fn damaged_at(place: &str, from: &str, to: &str, words: &[&str]) {
     assert_eq!(damaged(from, to, words), line_of(place), "{place}");
 }
 
-/// As [`refused`], where two places contradict each other: the sentence names both.
+/// Makes two places contradict each other, like [`refused`]; the error must name both.
 #[track_caller]
 fn contradictory(from: &str, to: &str, places: &[&str]) {
     let error = refused(from, to, places);
     assert_eq!(error.line, None, "{error}");
 }
 
-/// The line of chapter 1 that holds this.
+/// Returns the line of chapter 1 that holds this.
 #[track_caller]
 pub(crate) fn line_of(part: &str) -> usize {
     let mut lines = CHAPTER_1.lines();
@@ -66,7 +66,7 @@ pub(crate) fn line_of(part: &str) -> usize {
 #[test]
 fn the_file_survives_being_recorded() {
     let mut file = parse(CHAPTER_1).unwrap();
-    // These are the book's alone.
+    // These are only for the book.
     file.answers.clear();
     file.stills.clear();
     let json = serde_json::to_string(&file).unwrap();
@@ -251,7 +251,7 @@ fn users_follow_from_the_cpus() {
     assert_eq!(file.load.users, users);
     let mut scenarios = file.scenarios.values();
     assert!(scenarios.all(|scenario| scenario.users == users));
-    // What was recorded on another machine stays as it was.
+    // A record from another machine keeps its number of users.
     let mut elsewhere = file.clone();
     elsewhere.load.users = 528;
     let json = serde_json::to_string(&elsewhere).unwrap();
@@ -278,7 +278,7 @@ fn another_upstream_is_not_asked_for_what_only_the_embedded_one_can() {
     assert_eq!(chapter_1.clone().with_another_upstream(), chapter_1);
 }
 
-/// All that is or was read wrongly once, and each with a line left out, or a value replaced by another.
+/// Collects files that are or were read wrongly once, and copies with a line left out or a value replaced.
 fn damaged_files() -> Vec<String> {
     const VALUES: [&str; 8] = [
         "0",
@@ -344,7 +344,7 @@ fn a_damaged_file_is_refused_in_a_sentence_or_means_something() {
         for (scenario, pairs) in file.further_scenarios() {
             assert!(file.scenario(scenario).is_some() && pairs > 0);
         }
-        // A record of it can be read again: none of its figures is infinite or none at all.
+        // A record of it can be read again: none of its figures is infinite or NaN.
         let recorded = serde_json::to_string(&file).unwrap();
         serde_json::from_str::<ChapterFile>(&recorded).unwrap();
     }

@@ -34,7 +34,7 @@ fn claims_that_cannot_be_judged_are_refused_with_what_they_lack() {
         ("ratio = \">= 0.3 users\"\n", "", &effect),
         ("scenario = \"saturated\"\n", "", &effect),
         ("quantity = \"requests_per_second\"\n", "", &effect),
-        // A chapter is about a gain: a bound from above, or of nothing, is a slip of the pen.
+        // A chapter is about a gain, so an upper bound, or a bound of 0, is a slip of the pen.
         ("\">= 0.3 users\"", "\"<= 300\"", &["effect", "`>= 2`"]),
         ("\">= 0.3 users\"", "\">= 0\"", &["effect", "`>= 2`"]),
         ("problem = \"<= 1\"\n", "", &of_both),

@@ -1,4 +1,4 @@
-//! What a chapter writes down and what a proof records: both are read, and neither is judged.
+//! Chapter files and records: both are read here, and neither is judged.
 
 mod chapter_file;
 mod claims;

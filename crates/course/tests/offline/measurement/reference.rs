@@ -1,4 +1,4 @@
-//! Somebody else's figures stay theirs, and a wrong pointer to them is named.
+//! Published figures keep their source, and an error names a wrong pointer to them.
 
 use course::measurement::{chapter_file::Reference, reference::look_up};
 

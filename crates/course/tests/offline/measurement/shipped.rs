@@ -1,4 +1,4 @@
-//! The chapters of this repository, and what was recorded of each.
+//! The chapters of this repository, and their records.
 
 use std::{fs, path::PathBuf};
 
@@ -47,7 +47,7 @@ fn every_record_is_of_this_layout_and_of_what_the_chapter_claims() {
         assert_eq!(record.format, Record::FORMAT, "chapter {number}");
         assert_eq!(record.chapter.chapter, number);
         assert!(!record.rounds.is_empty(), "chapter {number}");
-        // What only a check judges is no part of a proof, and needs no new record.
+        // Claims that only a check judges are no part of a proof, and need no new record.
         let proved = |claims: &Claims| claims.clone().only(Claim::is_proved);
         assert_eq!(
             proved(&record.chapter.claims),

@@ -1,4 +1,4 @@
-//! A capture is what was measured; everything beside it can be had again.
+//! A capture holds the measured data, and everything beside them can be derived again.
 
 use std::{fs, path::Path};
 

@@ -1,17 +1,17 @@
-//! A capture that was never recorded, and a place to look at what is drawn of it.
+//! A capture that was never recorded, and a way to look at what is drawn from it.
 
 use course::report::capture::Capture;
 
 use crate::support::record;
 
-/// Writes `text` into the folder that `REPORT_PLOTS` names, if it does, for a person to look at.
+/// Writes `text` into the folder that `REPORT_PLOTS` names, if any, for a person to look at.
 pub(crate) fn keep(name: &str, text: &str) {
     if let Some(folder) = std::env::var_os("REPORT_PLOTS") {
         std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();
     }
 }
 
-/// Every part stands somewhere in `text`.
+/// Asserts that `text` contains every part.
 #[track_caller]
 pub(crate) fn has(text: &str, parts: &[&str]) {
     for part in parts {
@@ -19,7 +19,7 @@ pub(crate) fn has(text: &str, parts: &[&str]) {
     }
 }
 
-/// That run with the stacks of its profiles.
+/// Adds stacks to the profiles of that record.
 pub(crate) fn capture() -> Capture {
     let waiting =
         "request;read;tokio::sync::Mutex::lock 19970\nrequest;read;tokio::time::sleep 30\n";

@@ -1,4 +1,4 @@
-//! Pictures of stacks, and what is read off them.
+//! Pictures of stacks, and the figures read from them.
 
 use drawing::flamegraph::{self, FlamegraphError, Picture};
 use engine::folded::{self, NoCount};
@@ -25,7 +25,7 @@ fn draw(stacks: &str, kind: ProfileKind, idle: u64) -> String {
     flamegraph::draw(stacks, &picture(kind, idle)).unwrap()
 }
 
-/// Pictures of what services do are committed with the captures; these are of what none of them did.
+/// Pictures of real services are committed with the captures; these show stacks that no service had.
 #[test]
 fn odd_names_few_samples_and_none_are_drawn() {
     // inferno reads `a 7 5` as a stack `a` that was counted 7 times before and 5 times after.
@@ -48,8 +48,8 @@ fn odd_names_few_samples_and_none_are_drawn() {
     assert!(!strip.contains("id=\"frames\""));
 }
 
-/// What inferno's script says is changed in three places; a new version that
-/// says it otherwise must not bring the faults back unnoticed.
+/// inferno's script is changed in three places. A new version with other text there must not bring the faults
+/// back unnoticed.
 #[test]
 fn the_script_survives_frames_without_address_or_width() {
     let svg = draw(WAITING, Await, 0);
@@ -86,7 +86,7 @@ fn a_line_without_a_count_is_named() {
     assert_eq!(error, FlamegraphError::NoCount(no_count));
 }
 
-/// A recursion without an end, by a profiler that takes all of it.
+/// The stacks of an endless recursion, from a profiler that records all of it.
 #[test]
 fn a_stack_is_drawn_however_deep_it_is() {
     let stacks = format!("{}leaf 300\nmain 100\n", "walk;".repeat(200_000));
@@ -109,8 +109,8 @@ fn names_of_every_kind_are_drawn() {
     }
 }
 
-/// The picture's width is all that was counted, and it is XML: no character of a name that it has none
-/// for, no tag that a name opened.
+/// Asserts that the picture is as wide as all counts together, and that it is XML. No name may add a
+/// character that XML does not have, or open a tag.
 #[track_caller]
 fn is_a_picture(svg: &str, all: u64) {
     let told = format!("total_samples=\"{}\"", all.max(1));

@@ -1,5 +1,5 @@
-//! What people and scripts read of runs, from records of runs that never ran. Nothing is started
-//! here, so it is one program: each takes some seconds to link.
+//! Reports of runs for people and scripts, from records of runs that never ran. Nothing is started here, so
+//! all are one program, because each program takes some seconds to link.
 
 mod capture;
 mod captured;

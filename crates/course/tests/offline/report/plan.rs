@@ -1,4 +1,4 @@
-//! How long a proof of a chapter takes, and where it puts the server.
+//! Length of a proof of a chapter, and the CPUs of its server.
 
 use course::bench::proof::planned_s;
 use course::measurement::chapter_file::ChapterFile;

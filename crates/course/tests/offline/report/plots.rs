@@ -1,4 +1,5 @@
-//! Plots of odd figures, and of none. Those of sound ones are committed, and derived again by a test.
+//! Plots of odd figures, and of none. Plots of sound figures are committed, and another test derives them
+//! again.
 
 use crate::support::record;
 use course::measurement::record::Round;

@@ -32,8 +32,8 @@ fn the_verdict_comes_first_and_everything_stands_in_one_file() {
     assert!(!html.contains("src=\"http") && !html.contains("href=\"http"));
     assert!(!html.contains("@import") && !html.replace("url(#", "").contains("url("));
     assert!(html.contains("default-src 'none'"));
-    // Four profiles and two differences, of which two are strips without a script; two plots; each with
-    // words for those who do not see it.
+    // Four profiles and two differences, of which two are strips without a script; two plots. Each has words
+    // for readers who do not see it.
     for (part, count) in [
         ("<iframe", 6),
         ("<iframe title=\"Flamegraph", 6),

@@ -1,4 +1,4 @@
-//! What scripts and people read after a proof.
+//! The output of a proof, for scripts and for people.
 
 use crate::{
     report::captured::has,
@@ -35,7 +35,7 @@ fn keys(object: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The claim of a role in a scenario.
+/// Returns the claim of a role in a scenario.
 #[track_caller]
 fn claim<'a>(json: &'a Value, role: &str, scenario: &str) -> &'a Value {
     let mut claims = json["claims"].as_array().unwrap().iter();

@@ -1,5 +1,5 @@
-//! Where cargo builds a side's revisions. It is kept, so that a revision that differs in one file takes
-//! seconds; so a program in it may be another revision's.
+//! Target folder in which cargo builds a side's revisions. It is kept, so that a revision that differs in one file
+//! builds in seconds. A program in it may therefore be of an earlier revision.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -10,21 +10,21 @@ use engine::service::program::digest;
 
 use terminal::files;
 
-/// The folder of notes on what was built here.
+/// Name of the folder of notes on what was built here.
 const NOTES: &str = ".built";
 
 /// A target folder.
 pub(super) struct Kept {
     folder: PathBuf,
-    /// While it is locked, nobody else builds there; and when the build began, by the clock of files. `None`
-    /// where the folder is new.
+    /// Lock that keeps other comparisons from building there, and the time at which the build began, by the file
+    /// system's clock. `None` for a temporary folder.
     begun: Option<(File, SystemTime)>,
 }
 
 impl Kept {
-    /// The folder of the side `name` in the repository at `root`; or a new one in `temporary`, while another
-    /// comparison has that one, and where nothing can be written to it. A new one begins with a copy of `like`, so that what both
-    /// have in common, such as dependencies, is not built again.
+    /// Opens the folder of the side `name` in the repository at `root`. It makes a new one in `temporary` if another
+    /// comparison uses that folder, or nothing can be written to it. A new folder begins with a copy of `like`, so that
+    /// cargo does not build again what both have in common, such as dependencies.
     pub(super) fn of(root: &Path, name: &str, temporary: &Path, like: Option<&Path>) -> Self {
         let kept = || {
             let folder = root.join("target/duel");
@@ -39,7 +39,7 @@ impl Kept {
             if is_new {
                 begin_like(&folder, like);
             }
-            // A step of the clock of files takes some milliseconds.
+            // The file system's clock advances in steps of some milliseconds.
             std::thread::sleep(Duration::from_millis(20));
             lock.write_all(b"when the last build began\n")?;
             let begun = lock.metadata()?.modified()?;
@@ -47,7 +47,7 @@ impl Kept {
         };
         let (folder, begun) = kept().unwrap_or_else(|_| {
             let new = temporary.join("target");
-            // Cargo says why where it cannot be made.
+            // If the folder cannot be made, cargo prints why.
             let _ = fs::create_dir(&new);
             begin_like(&new, like);
             (new, None)
@@ -58,13 +58,14 @@ impl Kept {
         }
     }
 
-    /// The folder, as the system calls it.
+    /// Returns the folder's canonical path.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// `command` with the variable by which cargo builds there, whatever its configuration says. Where no
-    /// link can lead there, cargo builds in the checkout.
+    /// Returns `command` with the variable that makes cargo build in this folder, whatever its configuration says.
+    /// On systems other than Unix no link leads to this folder. There the variable is cleared, and cargo builds in the
+    /// checkout.
     pub(super) fn with(&self, command: &str) -> String {
         let folder = self.folder.display().to_string();
         if cfg!(unix) {
@@ -75,12 +76,12 @@ impl Kept {
         }
     }
 
-    /// Makes `target` in these folders of a checkout lead there, where cargo would build otherwise.
+    /// Links `target` in these folders of a checkout to this folder, if cargo can build there.
     #[cfg(unix)]
     pub(super) fn link_into(&self, checkout: impl IntoIterator<Item = PathBuf>) {
         for place in checkout {
             if place.join("Cargo.toml").is_file() {
-                // One that is there is the revision's own.
+                // A `target` that is there already is the revision's own.
                 let _ = std::os::unix::fs::symlink(&self.folder, place.join("target"));
             }
         }
@@ -89,8 +90,8 @@ impl Kept {
     #[cfg(not(unix))]
     pub(super) fn link_into(&self, _: impl IntoIterator<Item = PathBuf>) {}
 
-    /// Whether `file`, which can be looked at under the name `image`, was here before this build began. A
-    /// link to it may be newer.
+    /// Returns whether `file` was here before this build began. Its times are read from `image`, another name of the
+    /// file, because a link to the file may be newer.
     pub(super) fn had(&self, file: &Path, image: &Path) -> bool {
         let Some((_, begun)) = &self.begun else {
             return false;
@@ -102,22 +103,22 @@ impl Kept {
         file.starts_with(&self.folder) && !is_new
     }
 
-    /// Remembers what the build `of` made, a commit and a command.
+    /// Remembers the program that a build made. `of` names the build: its commit and its command.
     pub(super) fn note(&self, of: &str, sha256: &str) {
         let notes = self.folder.join(NOTES);
-        // Without it, the same build is refused that has nothing to do the next time.
+        // Without the note, the same build would be refused the next time, when cargo has nothing to do.
         let _ = fs::create_dir_all(&notes);
         let _ = fs::write(notes.join(digest(of)), sha256);
     }
 
-    /// Whether it made this the last time.
+    /// Returns whether the build `of` made this program the last time.
     pub(super) fn noted(&self, of: &str, sha256: &str) -> bool {
         let made = fs::read(self.folder.join(NOTES).join(digest(of)));
         made.is_ok_and(|made| made == sha256.as_bytes())
     }
 }
 
-/// Copies what cargo has built in `like` into `folder`, but for the programs themselves. What cannot be copied is built.
+/// Copies what cargo has built in `like` into `folder`, except the programs. Cargo builds what cannot be copied.
 fn begin_like(folder: &Path, like: Option<&Path>) {
     let Some(like) = like.filter(|like| like.join(".rustc_info.json").is_file()) else {
         return;
@@ -126,18 +127,18 @@ fn begin_like(folder: &Path, like: Option<&Path>) {
         let into = folder.join(entry.file_name());
         let is_of_cargo = entry.path().is_dir() && entry.file_name() != NOTES;
         if is_of_cargo && copy(&entry.path(), &into).is_err() {
-            // Half of a build is worse than none.
+            // An incomplete copy is worse than none.
             let _ = fs::remove_dir_all(&into);
         }
     }
 }
 
-/// Copies a folder with all that is in it, and the times of files, which cargo compares.
+/// Copies a folder and the times of its files, which cargo compares. Leaves out incremental data and programs.
 fn copy(from: &Path, into: &Path) -> io::Result<()> {
-    /// What rustc keeps for its own next run: large, and of no use to another checkout.
+    /// Name of the folder that rustc keeps for its next run. It is large, and of no use to another checkout.
     const INCREMENTAL: &str = "incremental";
 
-    // Cargo links finished programs into the folder of a profile again, where they are missing.
+    // Cargo links programs that are missing from a profile's folder again.
     let is_of_profile = from.join(".fingerprint").is_dir();
     fs::create_dir_all(into)?;
     for entry in fs::read_dir(from)? {

@@ -1,5 +1,5 @@
-//! The submodules of a checkout, out of the clones that the reader has of them: without a network, and with
-//! nothing to clean up but the files.
+//! Submodules of a checkout, from the reader's own clones of them. This needs no network, and leaves nothing but
+//! files to clean up.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use terminal::exit::{CliError, Exit};
 use terminal::git::Git;
 
 /// Writes the files of all submodules of `commit` below `checkout`. The reader's own checkout of the same
-/// repository is at `here`; a submodule that has no clone there is left out, as it is for the reader's own
-/// builds, and `say` is told.
+/// repository is at `here`. A submodule without a clone there is left out, as in the reader's own builds, and `say`
+/// reports it.
 pub(super) fn check_out(
     here: &Path,
     commit: &str,
@@ -33,7 +33,7 @@ pub(super) fn check_out(
                 ),
             )
         };
-        // An empty folder lies in the repository above it.
+        // In an empty folder, git finds the repository above it.
         let Ok(git) = Git::at(&own) else {
             say(&format!(
                 "the submodule {path} has no clone here and is left out; `git submodule update --init` makes one"
@@ -104,7 +104,7 @@ mod tests {
             &["submodule", "--quiet", "update", "--init", "--recursive"],
         );
         let commit = git(&app, &["rev-parse", "HEAD"]);
-        // What is newer is not of that commit.
+        // The checkout must not have this later change.
         fs::write(app.join("below/text"), "changed").unwrap();
 
         let checkout = folder.path().join("checkout");

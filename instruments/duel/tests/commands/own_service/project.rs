@@ -1,4 +1,4 @@
-//! Somebody's project, and a service of theirs, with all that ever ran for it.
+//! A project that has nothing to do with the workshop, its service, and all processes that ran for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::said::Said;
 
-/// The service of `own_service/service.rs`, compiled once; it needs nothing but the compiler.
+/// Returns the service of `own_service/service.rs`, compiled once. It needs nothing but the compiler.
 pub(super) fn service() -> &'static Path {
     static SERVICE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, program) = SERVICE.get_or_init(|| {
@@ -30,7 +30,7 @@ pub(super) fn service() -> &'static Path {
     program
 }
 
-/// Somebody's project: a folder, and the processes that ran for it.
+/// Folder of a project, with the ids of the processes that ran for it.
 pub(super) struct Project {
     pub(super) folder: TempDir,
 }
@@ -46,18 +46,18 @@ impl Project {
         self.folder.path().join(within)
     }
 
-    /// A command that starts the service.
+    /// Returns a command that starts the service.
     pub(super) fn serve(&self, options: &str) -> String {
         format!("{} {}", service().display(), self.options(options))
     }
 
-    /// What is told the service then.
+    /// Returns the options of the service in such a command.
     pub(super) fn options(&self, options: &str) -> String {
         let pids = self.path("pids").display().to_string();
         format!("--port {{port}} --pids {pids} {options}")
     }
 
-    /// `duel LINE`, as it is typed into a shell.
+    /// Returns the command that runs `duel LINE` in a shell.
     pub(super) fn command(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
         command
@@ -71,7 +71,7 @@ impl Project {
         Said::of(&mut self.command(line))
     }
 
-    /// A comparison of two commands, as short as one can be.
+    /// Runs the shortest possible comparison of two commands.
     pub(super) fn compare(&self, base: &str, change: &str, line: &str) -> Said {
         Said::of(&mut self.comparing(base, change, line))
     }
@@ -89,7 +89,7 @@ impl Project {
         command
     }
 
-    /// Those of its processes that still run, after a while at most.
+    /// Returns its processes that still run after at most 30 s.
     pub(super) fn left(&self) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
@@ -131,7 +131,7 @@ pub(super) fn runs(pid: &str) -> bool {
     !status.trim().is_empty() && !status.starts_with('Z')
 }
 
-/// A service that runs until the value goes.
+/// Service that runs until the value is dropped, and its URL.
 pub(super) struct Running(Child, pub(super) String);
 
 impl Running {
@@ -159,7 +159,7 @@ impl Drop for Running {
     }
 }
 
-/// That it ended so, and what it said, in whatever case.
+/// Checks the exit code, and that the output has these words, in upper or lower case.
 #[track_caller]
 pub(super) fn told(said: &Said, code: i32, words: &[&str]) {
     assert_eq!(said.code, Some(code), "{said:?}");
@@ -172,8 +172,8 @@ pub(super) fn told(said: &Said, code: i32, words: &[&str]) {
     }
 }
 
-/// A comparison may come out as it likes on a busy machine, and is no wrong usage. One whose servers get no
-/// CPU for a whole slice says that alone.
+/// Checks that a comparison ran, and that its output has these words. Its verdict may be any on a busy machine. If
+/// the servers get no CPU for a whole slice, the output says only that.
 #[track_caller]
 pub(super) fn compared(said: &Said, words: &[&str]) {
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");

@@ -1,4 +1,4 @@
-//! A service for tests, of the standard library alone: what it does is on its command line.
+//! A service for tests, of the standard library alone. Its command line chooses its behaviour.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use std::time::Duration;
 struct Service {
     answer: String,
     delay: Duration,
-    /// Every so many requests one takes so long instead; of 0 none does.
+    /// One in so many requests takes this time instead of `delay`; none does if the number is 0.
     late: (u64, Duration),
     stops_after: u64,
-    /// Steps of work for each request, counted and not timed.
+    /// Number of steps of work for each request, whatever time they take.
     work: u64,
     is_changing: bool,
     dies_after: u64,
-    /// Every third request is refused.
+    /// `true` if every third request is refused.
     is_shedding: bool,
     requests: AtomicU64,
 }
@@ -50,7 +50,7 @@ fn main() {
             "--fixed" => {}
             "--admin-port" => drop(value()),
             "--dies-after" => service.dies_after = value().parse().expect("a number"),
-            // Who ran, so that a test can see whether anybody still does.
+            // The test reads the ids of all processes that ran, to see whether any still runs.
             "--pids" => {
                 let id = std::process::id().to_string();
                 std::fs::write(format!("{}/{id}", value()), "").expect("a folder");
@@ -111,7 +111,7 @@ fn serve(mut stream: TcpStream, service: &Service) {
     }
 }
 
-/// Each step needs the one before it.
+/// Computes `steps` steps, each of which needs the one before it.
 fn work(steps: u64) {
     let step = |number: u64, step| number.wrapping_mul(6_364_136_223_846_793_005) ^ step;
     std::hint::black_box((0..steps).fold(1, step));

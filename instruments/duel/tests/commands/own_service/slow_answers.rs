@@ -1,4 +1,4 @@
-//! Answers that do not come while somebody measures count for what they are.
+//! Tests of answers that come after the end of a slice, or not at all.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn a_service_that_stops_answering_fails_its_load_and_is_told_when() {
             ],
         );
     }
-    // Requests under way are no failure, however many.
+    // Requests in flight are no failure, however many there are.
     let service = Running::start("--delay-ms 900");
     let said = project.run(&format!("load {} --seconds 2 --users 50", service.1));
     told(&said, 0, &["0 failed, 50 unfinished", "median "]);
@@ -34,7 +34,7 @@ fn a_fifth_of_the_answers_that_comes_seconds_late_is_never_taken_for_equal() {
     let late = project.serve("--delay-ms 3 --late-every 5 --late-ms 3000");
     let said = project.compare(&base, &late, words);
     let value: Value = serde_json::from_str(&said.out).unwrap();
-    // A busy machine may leave too few rounds for more than that.
+    // A busy machine may leave too few rounds for a verdict.
     assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
     if value["verdict"] == "slower" {
         assert_eq!(value["effect"]["interval"][0], 0.0, "{said:?}");
@@ -57,7 +57,7 @@ fn too_little_time_for_a_verdict_is_said_before_the_rounds() {
     let sentence = "--at-most 1.00 is too short for the three rounds that a verdict takes";
     let (said_at, begun_at) = (said.err.find(sentence), said.err.find("round  1"));
     assert!(said_at.is_some() && said_at < begun_at, "{said:?}");
-    // A generator that gets no CPU beside something else says that alone.
+    // If other programs leave the generator no CPU, the output says only that.
     assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
     if said.code == Some(1) {
         told(&said, 1, &["inconclusive", "too few rounds"]);

@@ -15,15 +15,15 @@ use crate::load::failure::Failure;
 
 type Io = http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
 
-/// Hyper's end of it is polled by the user who waits, and by no task of its own: one
-/// wake-up less for each answer.
+/// HTTP/1.1 over a connection. The user who waits polls hyper's end of it, and no task of its own: that saves one
+/// wake-up per answer.
 pub(super) struct Http1 {
     sender: SendRequest<Full<Bytes>>,
-    /// `None` once it has come to its end.
+    /// `None` once the connection has ended.
     io: Option<Io>,
-    /// Why it did, if it was no ordinary end.
+    /// Error that ended the connection, if the end was no ordinary one.
     error: Option<hyper::Error>,
-    /// Whether the server had closed it before it read the last request.
+    /// Set if the server closed the connection before it read the last request.
     is_unread: bool,
 }
 
@@ -75,8 +75,8 @@ impl Http1 {
         }
     }
 
-    /// Whether another request can be sent: not if the server has closed the connection, which is its right.
-    /// No system call unless something has happened on it.
+    /// Returns whether another request can be sent. A server may close an idle connection, which is no fault. Makes no
+    /// system call unless something has happened on the connection.
     pub(super) fn is_idle(&mut self) -> Result<bool, Failure> {
         self.drive(&mut Context::from_waker(Waker::noop()));
         match self.error.take() {
@@ -87,13 +87,14 @@ impl Http1 {
         }
     }
 
-    /// Reads and writes what can be read and written now. Never says farewell by itself: then the port of
-    /// a connection that is to end by a reset would be held after all.
+    /// Reads and writes what can be read and written now. Never shuts the connection down by itself: that would hold
+    /// the port of a connection that is to end by a reset.
     fn drive(&mut self, context: &mut Context<'_>) {
         if let Some(io) = &mut self.io
             && let Poll::Ready(end) = io.poll_without_shutdown(context)
         {
-            // A reset may come after the end, where nobody reads it any more. A server that has read the request sends none.
+            // A reset may come after the end, where nobody reads it any more. A server that has read the request sends
+            // none.
             let stream = self.io.take().map(|io| io.into_parts().io.into_inner());
             let error = stream.and_then(|stream| stream.tcp().take_error().ok()?);
             self.is_unread = error.is_some();

@@ -13,19 +13,19 @@ use hyper::{Request, Response};
 use super::{LARGEST_HEAD, Received, Status, Stream};
 use crate::load::failure::Failure;
 
-/// How much a server may send ahead, as that of a browser.
+/// Bytes that a server may send ahead, as many as a browser allows.
 const WINDOW: u32 = 4 << 20;
-/// How many streams there may be until the server has said a number, which is smaller.
+/// Limit of streams until the server has announced its own, which is smaller.
 const BEFORE_SETTINGS: usize = usize::MAX - 1;
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
-/// Polled by the user who waits, as that of HTTP/1.1 is. Hyper would spawn a task for each request, so this stands on
-/// the library below it.
+/// HTTP/2 over a connection. The user who waits polls it, as with HTTP/1.1. Hyper would spawn a task for each request,
+/// so this uses the library below hyper.
 pub(super) struct Http2 {
     sender: SendRequest<Bytes>,
-    /// `None` once it has come to its end.
+    /// `None` once the connection has ended.
     io: Option<Connection<Box<dyn Stream>, Bytes>>,
-    /// Why it did, if the server has said a reason.
+    /// Reason why the connection ended, if the server has given one.
     ended: Option<Failure>,
 }
 
@@ -80,7 +80,7 @@ impl Http2 {
         })
     }
 
-    /// Whether another request can be sent.
+    /// Returns whether another request can be sent.
     pub(super) fn is_idle(&mut self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         self.drive(&mut context);
@@ -109,12 +109,12 @@ async fn read(
     received.head(head.headers);
     while let Some(bytes) = body.data().await {
         let bytes = match bytes {
-            // It has answered without having read the whole request, and wants no more of it: RFC 9113, 8.1.
+            // The server has answered without having read the whole request, and wants no more of it: RFC 9113, 8.1.
             Err(error) if is_enough(&error) => break,
             bytes => bytes.map_err(|error| of_body(&error))?,
         };
         received.add(&bytes)?;
-        // An error would be of a stream that has ended.
+        // An error would concern a stream that has ended.
         let _ = body.flow_control().release_capacity(bytes.len());
     }
     match body.trailers().await {
@@ -132,13 +132,13 @@ fn is_enough(error: &h2::Error) -> bool {
     error.is_reset() && error.reason() == Some(Reason::NO_ERROR)
 }
 
-/// What is no number is 2, for "unknown", as gRPC has it.
+/// Returns the gRPC status in `headers`. If it is no number, it counts as 2, gRPC's "unknown".
 fn grpc_status(headers: &HeaderMap) -> Option<u16> {
     let status = headers.get(GRPC_STATUS)?.to_str().ok();
     Some(status.and_then(|status| status.parse().ok()).unwrap_or(2))
 }
 
-/// Of an error before an answer's head was complete.
+/// Returns the failure for an error before an answer's head was complete.
 fn of_head(error: &h2::Error) -> Failure {
     match error.reason() {
         Some(reason) if error.is_remote() && error.is_go_away() => Failure::GoAway(reason.into()),
@@ -151,7 +151,7 @@ fn of_head(error: &h2::Error) -> Failure {
     }
 }
 
-/// Of an error within an answer's body.
+/// Returns the failure for an error within an answer's body.
 fn of_body(error: &h2::Error) -> Failure {
     match of_head(error) {
         Failure::Closed => Failure::ClosedWithin,

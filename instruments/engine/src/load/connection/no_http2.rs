@@ -1,4 +1,4 @@
-//! In place of `http2.rs` in a program that is built without it.
+//! Replacement for `http2.rs` in a program that is built without it.
 
 use std::task::Context;
 
@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 use super::{Received, Status, Stream};
 use crate::load::failure::Failure;
 
-/// A connection that speaks HTTP/2, if the feature `http2` is there; without it there is no value of it.
+/// A connection that speaks HTTP/2. The type has no values without the feature `http2`.
 pub(super) enum Http2 {}
 
 #[expect(clippy::unused_async, reason = "its counterpart awaits the server")]

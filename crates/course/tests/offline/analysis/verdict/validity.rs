@@ -3,13 +3,13 @@
 use super::*;
 use engine::outcome::Outcome;
 
-/// Of a run with one change.
+/// Judges a good run with one change, and asserts that it is invalid.
 #[track_caller]
 fn is_invalid(edit: impl FnOnce(&mut Record), words: &[&str]) -> Analysis {
     changed(edit, Invalid, words)
 }
 
-/// Of a run with one change of what a round's generator saw.
+/// Judges a good run with one change of a round's outcome at the generator, and asserts that it is invalid.
 #[track_caller]
 fn seen(round: usize, edit: impl FnOnce(&mut Outcome), words: &[&str]) {
     is_invalid(|record| edit(&mut record.rounds[round - 1].outcome), words);
@@ -68,7 +68,7 @@ fn noise_as_large_as_the_claim_decides_nothing() {
         Inconclusive,
         &["could pass", "1.20", "More rounds"],
     );
-    // A machine that cannot show the gain is not asked for it.
+    // A machine that cannot show the gain does not have to show it.
     record.chapter.conditions.numa_nodes_at_least = 2;
     judged(&record, Inconclusive, &["NUMA nodes"]);
 }
@@ -106,7 +106,7 @@ fn a_missing_count_is_no_count() {
 fn more_than_the_law_allows_is_not_believed() {
     let many = |record: &mut Record| solution_completes(record, &[60_000]);
     is_invalid(many, &["37,500", "20,000", "Little"]);
-    // On a busy machine the generator reads answers late, and some of before the span within it.
+    // On a busy machine the generator reads answers late, and counts some from before the recorded span.
     let late = |record: &mut Record| {
         record.rounds[0].outcome.generator.waited_share = Some(0.3);
         completes(&mut record.rounds[0], 48);
@@ -134,7 +134,7 @@ fn another_load_than_the_claims_is_not_believed() {
         let elsewhere = |record: &mut Record| record.rounds[4].scenario = scenario.into();
         is_invalid(elsewhere, &[&format!("`{scenario}`")]);
     }
-    // A chapter that lost its scenarios is no crash.
+    // A chapter that lost its scenarios does not crash the analysis.
     is_invalid(|record| record.chapter.scenarios.clear(), &[]);
 }
 
