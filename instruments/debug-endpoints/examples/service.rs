@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
-/// One for everybody: the fault in the await profile.
+/// One connection for all requests: the fault that the await profile shows.
 static CONNECTION: Mutex<()> = Mutex::const_new(());
 
 async fn checkout() -> &'static str {
@@ -25,13 +25,13 @@ async fn checkout() -> &'static str {
     "paid"
 }
 
-/// What the CPU profile shows.
+/// Computes, which the CPU profile shows.
 async fn search() -> String {
     let names = (0..2_000).map(|number: u32| format!("tea {number}"));
     names.filter(|name| name.ends_with('7')).count().to_string()
 }
 
-/// Asks for `path` for ever, as one user.
+/// Requests `path` again and again, as one user.
 async fn user(service: SocketAddr, path: &str) -> std::io::Result<()> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     loop {

@@ -1,9 +1,9 @@
-//! How much of the memory is live: given out by the allocator and not freed.
+//! Size of the live memory: allocated and not freed, by the allocator's own count.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
 
-/// What can tell.
+/// Allocator that counts live memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(dead_code)] // Not every build has both.
@@ -13,7 +13,7 @@ pub(crate) enum Allocator {
 }
 
 impl Allocator {
-    /// The one that Rust's allocations of this process come from, if it is one of these. Asks once: at the start,
+    /// Returns the allocator of this process's Rust code, if it is one of these. It is found out once: at the start,
     /// while the heap is small.
     pub(crate) fn of_this_process() -> Option<Self> {
         static FOUND: OnceLock<Option<Allocator>> = OnceLock::new();
@@ -31,19 +31,19 @@ impl Allocator {
         let some = std::hint::black_box(Vec::<u8>::with_capacity(SIZE));
         let after = self.live().unwrap_or_default();
         drop(some);
-        // Other threads allocate meanwhile, too.
+        // Other threads allocate and free at the same time, so half of the size is enough.
         after > before + SIZE as u64 / 2
     }
 
-    /// Gives unused pages back to the system. Glibc holds the lock of each arena meanwhile.
+    /// Gives unused pages back to the system. Glibc holds the lock of an arena while it does so.
     pub(crate) fn give_back(self) {
         if self == Self::Glibc {
             trim();
         }
     }
 
-    /// Bytes that are live. Glibc holds the lock of each arena while it walks through what is free there: some tenths
-    /// of a second where that is a million pieces.
+    /// Returns the number of live bytes. Glibc holds the lock of each arena while it walks through the arena's free
+    /// pieces: some tenths of a second for a million of them.
     pub(crate) fn live(self) -> Option<u64> {
         match self {
             Self::Glibc => glibc(),
@@ -52,7 +52,7 @@ impl Allocator {
     }
 }
 
-/// By its name, because a glibc before 2.33 has no such function and a program that asks for it would not be linked.
+/// Looks `mallinfo2` up by name, because a program that names it directly does not link with a glibc before 2.33.
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -67,7 +67,7 @@ fn glibc() -> Option<u64> {
     // SAFETY: this is the function of that name of the C library, which has this type since it exists.
     let mallinfo2: extern "C" fn() -> libc::mallinfo2 = unsafe { std::mem::transmute(symbol) };
     let told = mallinfo2();
-    // Small pieces, and those that are mapped each by itself.
+    // Small pieces, and large ones, each of which is mapped by itself.
     Some((told.uordblks + told.hblkhd) as u64)
 }
 
@@ -80,7 +80,7 @@ fn glibc() -> Option<u64> {
     None
 }
 
-/// Jemalloc gives back by itself, after ten seconds.
+/// Gives free memory of glibc's arenas back. Jemalloc does so by itself, after ten seconds.
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -100,7 +100,7 @@ fn trim() {}
 
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
 fn jemalloc() -> Option<u64> {
-    // Its figures are as of the last advance.
+    // Jemalloc updates its figures only when the epoch advances.
     tikv_jemalloc_ctl::epoch::advance().ok()?;
     tikv_jemalloc_ctl::stats::allocated::read()
         .ok()

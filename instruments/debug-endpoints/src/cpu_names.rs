@@ -1,4 +1,4 @@
-//! What was running at the addresses of a CPU profile, and the profile as pprof's protobuf.
+//! Names of the functions at a CPU profile's addresses, and the profile as pprof's protobuf.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
@@ -18,17 +18,17 @@ use crate::cpu_samples::{Sampled, Stack};
 pub(crate) struct Function {
     pub(crate) name: String,
     system_name: String,
-    /// Without what tells whose machine it was compiled on.
+    /// File, without the part of its path that shows whose machine it was compiled on.
     pub(crate) file: String,
-    /// Compiled from a library or the toolchain.
+    /// True if it was compiled from a library or the toolchain.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) is_foreign: bool,
 }
 
-/// The functions at an address with their lines, innermost first: several where one is inlined into another.
+/// Functions at an address with their lines, innermost first: several if one is inlined into another.
 pub(crate) type Functions = Vec<(Function, u32)>;
 
-/// A part of a file that is in memory and may be executed.
+/// Part of a file that is in memory and may be executed.
 pub(crate) struct Mapping {
     start: usize,
     end: usize,
@@ -37,21 +37,22 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// The program's own first, as readers expect it; elsewhere than on Linux none is known.
+    /// Returns all mappings, the program's own first, as readers of pprof files expect. On systems other than Linux
+    /// there are none.
     pub(crate) fn all() -> Vec<Self> {
         let maps = maps::read(Process::this());
         let mut all: Vec<Self> = maps.lines().filter_map(Self::parse).collect();
         let own = std::env::current_exe().unwrap_or_default();
         all.sort_by_key(|mapping| Path::new(&mapping.name) != own);
         for mapping in &mut all {
-            // Where a file is on this machine is nobody's business.
+            // Keep the name alone: the profile should not reveal the paths of this machine.
             let name = Path::new(&mapping.name).file_name().unwrap_or_default();
             mapping.name = name.to_string_lossy().into_owned();
         }
         all
     }
 
-    /// Of a line of the list, if it is of a file's code.
+    /// Reads a line of the list, if it is for a file's code.
     fn parse(line: &str) -> Option<Self> {
         let part = Part::parse(line)?;
         let is_code = part.permissions.contains('x') && part.name.starts_with('/');
@@ -68,7 +69,7 @@ impl Mapping {
     }
 }
 
-/// The profile of what was sampled, with names.
+/// Returns the profile of these samples, with names.
 pub(crate) fn profile(sampled: Sampled) -> CpuProfile {
     let mut stacks = sampled.stacks;
     let mappings = Mapping::all();
@@ -89,7 +90,7 @@ pub(crate) fn profile(sampled: Sampled) -> CpuProfile {
         }
         stack.thread = label(role_of(&names), &stack.thread);
     }
-    // What was read for it is as large as the program's debug information.
+    // The cache is as large as the program's debug information.
     backtrace::clear_symbol_cache();
     let mut notes = sampled.notes;
     notes.extend(note(&known, &mappings));
@@ -110,10 +111,10 @@ pub(crate) fn profile(sampled: Sampled) -> CpuProfile {
     }
 }
 
-/// Samples that idle CPUs would have given, beside `busy` ones.
+/// Returns the number of samples that idle CPUs would have given, beside `busy` ones.
 ///
-/// By the clock of the process and not by counting: samples fall on the kernel's ticks, and work that a timer started
-/// on a tick is often done before the next.
+/// It takes the busy time from the process's CPU clock, not from the samples. Samples fall on the kernel's ticks, and
+/// work that a timer started on a tick is often done before the next.
 fn idle(busy: u64, duration: Duration, cpu_time: Duration, frequency: u32) -> u64 {
     let cpus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
     let possible = duration.as_secs_f64() * cpus;
@@ -123,16 +124,16 @@ fn idle(busy: u64, duration: Duration, cpu_time: Duration, frequency: u32) -> u6
     } else {
         busy as f64 * (possible / used.max(1e-6) - 1.0)
     };
-    // Never negative; less than a whole sample is none.
+    // It is never negative, and part of a sample does not count.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let idle = idle as u64;
     idle
 }
 
-/// The functions at an address. Whoever has asked for all of them clears `backtrace`'s cache.
+/// Returns the functions at an address. A caller clears `backtrace`'s cache after its last call.
 pub(crate) fn functions(address: usize) -> Functions {
     let mut functions = Vec::new();
-    // It looks at the byte before what it is given.
+    // `resolve` looks at the byte before the given address.
     backtrace::resolve((address + 1) as *mut c_void, |symbol| {
         let Some(name) = symbol.name() else { return };
         let file = symbol.filename().unwrap_or(Path::new(""));
@@ -149,7 +150,7 @@ pub(crate) fn functions(address: usize) -> Functions {
 
 /// A function at an address, as [`note`] looks at it.
 pub(crate) trait Named {
-    /// Its line, or 0 if that is not known.
+    /// Returns its line, or 0 if that is not known.
     fn line(&self) -> u32;
 }
 
@@ -159,7 +160,7 @@ impl Named for (Function, u32) {
     }
 }
 
-/// Returns what is missing of the program's own names, and what to do about it.
+/// Returns a note on names of the program's own code that are missing, and the remedy.
 pub(crate) fn note<T: Named>(
     known: &HashMap<usize, Vec<T>>,
     mappings: &[Mapping],
@@ -215,7 +216,7 @@ fn folded(
     folded.into_iter().collect()
 }
 
-/// An address without a name, by its place in its file.
+/// Returns a label for an address without a name, by its place in its file.
 pub(crate) fn nameless(address: usize, mappings: &[Mapping]) -> String {
     mappings
         .iter()
@@ -346,7 +347,7 @@ mod tests {
         assert_eq!(written.sample[0].value, [3, 30_000_000]);
         known.insert(0x1010, names("shop::search"));
         assert_eq!(super::note(&known, &mappings), None);
-        // As with strip = "debuginfo".
+        // The program looks like this with strip = "debuginfo".
         known.insert(0x1020, names("shop::main"));
         for functions in known.values_mut() {
             functions[0].1 = 0;

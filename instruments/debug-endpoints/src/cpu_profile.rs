@@ -1,4 +1,4 @@
-//! A finished CPU profile, and the formats in which it is given out.
+//! A finished CPU profile, and its output formats.
 
 use crate::error::EndpointError;
 
@@ -19,12 +19,12 @@ pub(crate) struct CpuProfile {
 }
 
 impl CpuProfile {
-    /// Number of samples.
+    /// Returns the number of samples.
     pub(crate) fn samples(&self) -> u64 {
         self.stacks.iter().map(|(_, samples)| samples).sum()
     }
 
-    /// Folded stacks, a line each; `idle` adds a line for the time that CPUs were idle.
+    /// Returns folded stacks, a line each. `idle` adds a line for the time in which CPUs were idle.
     pub(crate) fn folded(&self, idle: bool) -> String {
         let mut lines: Vec<String> = self
             .stacks
@@ -38,7 +38,7 @@ impl CpuProfile {
         lines.concat()
     }
 
-    /// An SVG that zooms and searches; an empty profile gives a picture that says so.
+    /// Returns an SVG that can be zoomed and searched. An empty profile gives a picture that says so.
     #[cfg(feature = "flamegraph")]
     pub(crate) fn flamegraph(&self, idle: bool) -> Result<String, EndpointError> {
         let drawing = await_profile::drawing::Drawing {

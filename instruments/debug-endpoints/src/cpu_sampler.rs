@@ -1,7 +1,7 @@
 //! Samples of the CPU time of all threads, by a [timer](crate::cpu_timer) for each.
 //!
-//! The default is 99 samples a second of CPU time: a number that does not beat in step with other timers, and less than
-//! the kernel's ticks.
+//! The default is 99 samples a second of CPU time. That number is not in step with other timers, and lower than the
+//! number of the kernel's ticks.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -21,22 +21,22 @@ use crate::error::EndpointError;
 use crate::own_thread::OwnThread;
 use crate::permit::Permit;
 
-/// Between two times that samples are read.
+/// Time between two reads of samples.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Between two times that it is looked for new threads and files.
+/// Shortest time between two looks for new threads and files.
 const PAUSE_OF_LOOKS: Duration = Duration::from_millis(50);
 
-/// Looking for threads takes at most one part of so many of a CPU.
+/// Pause after a look for threads, as a multiple of the look's own time, so that looks take at most 1/50 of a CPU.
 const PART_OF_LOOKS: u32 = 50;
 
-/// Different stacks that one profile keeps, of about half a kilobyte each.
+/// Most different stacks that one profile keeps, of about half a kilobyte each.
 const MOST_STACKS: usize = 50_000;
 
 static THREAD: OwnThread = OwnThread::new("cpu-profiles");
 
-/// Samples for `duration`. The permit is kept until the last symbol is looked up, also where nobody waits for it any
-/// more.
+/// Samples for `duration`. The permit is kept until the last symbol is looked up, even if nobody waits for the profile
+/// any more.
 pub(crate) async fn record(
     duration: Duration,
     frequency: u32,
@@ -66,7 +66,7 @@ fn sample(
     while start.elapsed() < duration && is_awaited() {
         let now = Instant::now();
         if looks_due <= now {
-            // Without a file descriptor, threads that began since are not seen for now.
+            // If no file descriptor is left, threads that began since are not seen for now.
             let _ = sampler.look();
             looks_due = now + PAUSE_OF_LOOKS.max(now.elapsed() * PART_OF_LOOKS);
         }
@@ -86,16 +86,16 @@ fn sample(
     })
 }
 
-/// A profile while it is taken.
+/// State of a profile that is being taken.
 struct Sampler {
-    /// Dropped before the handler.
+    /// Timers of threads, dropped before the handler.
     timers: HashMap<i32, Timer>,
     handler: Handler,
     unwinder: Unwinder,
     frequency: u32,
     own: i32,
     started: u64,
-    /// Why some thread has no timer.
+    /// Reason why some thread has no timer.
     without_timer: Option<String>,
     without_stack: u64,
     names: HashMap<i32, String>,
@@ -126,7 +126,7 @@ impl Sampler {
             names: HashMap::new(),
             seen: HashMap::new(),
         };
-        // Tables are read before the time begins, which takes longer than looking again.
+        // Read the tables before the time begins; that takes longer than a later look.
         sampler.look().map_err(|error| {
             EndpointError::Unavailable(format!(
                 "the threads of this process cannot be listed ({error}): a CPU profile needs /proc and some file descriptors"
@@ -152,8 +152,8 @@ impl Sampler {
             if tid == self.own || self.timers.contains_key(&tid) {
                 continue;
             }
-            // Threads that begin together are not to be sampled together, and one that uses less than a period of CPU
-            // time is to have its share of samples: the first comes at a moment that differs by the golden ratio.
+            // Threads that begin together should not be sampled together. A thread that uses less than a period of CPU
+            // time should still get its share of samples. So first samples are spread by the golden ratio.
             self.started += 1;
             let part = (self.started as f64 * 0.618_033_988_749).fract();
             let first = period.mul_f64(part).max(Duration::from_nanos(1));
@@ -162,7 +162,7 @@ impl Sampler {
                     self.timers.insert(tid, timer);
                     self.names.insert(tid, name_of(tid).unwrap_or_default());
                 }
-                // It has ended meanwhile.
+                // The thread has just ended.
                 Err(error)
                     if [libc::EINVAL, libc::ESRCH]
                         .map(Some)
@@ -173,7 +173,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Counts what was sampled since.
+    /// Counts the samples that were taken since the last call.
     fn read(&mut self) {
         let Self {
             handler,
@@ -189,7 +189,7 @@ impl Sampler {
             }
             let mut key = (sample.tid, callers(unwinder, sample));
             if seen.len() >= MOST_STACKS && !seen.contains_key(&key) {
-                // Only where it was.
+                // Keep only the innermost address.
                 key.1.truncate(1);
             }
             let times = seen.entry(key).or_insert_with(|| {

@@ -7,15 +7,15 @@ pub(crate) struct Sampled {
     pub(crate) stacks: Vec<Stack>,
     pub(crate) began: SystemTime,
     pub(crate) duration: Duration,
-    /// CPU time of the process meanwhile.
+    /// CPU time of the process in this time.
     pub(crate) cpu_time: Duration,
     /// Samples a second of CPU time.
     pub(crate) frequency: u32,
-    /// What a reader has to know, if anything.
+    /// Sentences that a reader has to know, if any.
     pub(crate) notes: Vec<String>,
 }
 
-/// One stack: its thread, its addresses from the innermost outwards, how often it was seen.
+/// One stack: its thread, its addresses from the innermost outwards, and its number of samples.
 pub(crate) struct Stack {
     pub(crate) thread: String,
     pub(crate) addresses: Vec<usize>,

@@ -1,11 +1,11 @@
-//! The signal of CPU profiles: what a thread does when its timer fires.
+//! The signal of CPU profiles, and the handler that a thread runs when its timer fires.
 //!
-//! The handler copies registers and the upper part of the stack into memory that was set aside, and nothing else. Another
-//! thread finds the callers later. So the handler takes no lock and allocates nothing, whatever it interrupts, and it
-//! reads the stack by a call that fails where memory is missing. Its memory is never given back, because a thread may
-//! still be in the handler after the last timer is gone; only its pages are.
+//! The handler only copies registers and the upper part of the stack into memory that was set aside. Another thread
+//! finds the callers later. So the handler takes no lock and allocates nothing, whatever it interrupts. It reads the
+//! stack by a call that fails where memory is missing. Its memory is never unmapped, because a thread may still be in
+//! the handler after the last timer is gone; only its pages are given back.
 //!
-//! Unwinding in the handler was weighed, as pprof-rs does it: it allocates at the first sample, and looks up each frame
+//! Unwinding in the handler, as in pprof-rs, was considered: it allocates at the first sample, and looks up each frame
 //! through libgcc, which took a lock before glibc 2.35.
 #![allow(unsafe_code)]
 
@@ -17,17 +17,17 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// Bytes of a stack that are copied; callers beyond are not seen.
+/// Most bytes of a stack that are copied; callers beyond are not seen.
 const STACK_BYTES: usize = 64 << 10;
 
-/// Samples for which there is room until they are read: those of 64 CPUs in 20 ms, at 99 a second.
+/// Samples for which there is room until they are read: enough for 64 CPUs in 20 ms, at 99 a second each.
 const SLOTS: usize = 128;
 
-/// Nobody has it.
+/// State of a slot that is free.
 const FREE: u8 = 0;
-/// A handler fills it.
+/// State of a slot that a handler fills.
 const TAKEN: u8 = 1;
-/// It waits to be read.
+/// State of a slot that waits to be read.
 const FULL: u8 = 2;
 
 /// A moment at which a thread used the CPU.
@@ -35,7 +35,7 @@ const FULL: u8 = 2;
 pub(crate) struct Sample<'a> {
     /// The thread's number.
     pub(crate) tid: i32,
-    /// Periods of its timer that this stands for: more than one where the kernel was late.
+    /// Periods of its timer that this sample stands for: more than one if the kernel was late.
     pub(crate) periods: u64,
     /// Instruction, stack pointer, frame pointer, and on aarch64 the link register.
     pub(crate) registers: [u64; 4],
@@ -43,7 +43,7 @@ pub(crate) struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// Eight bytes of the stack, if they were copied.
+    /// Returns the eight bytes of the stack at `address`, if they were copied.
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.registers[1])?).ok()?;
         let bytes = self.stack.get(at..at.checked_add(8)?)?;
@@ -56,7 +56,7 @@ impl Sample<'_> {
     }
 }
 
-/// What a handler writes beside the stack.
+/// Data of a sample that a handler writes, besides the stack.
 #[derive(Clone, Copy)]
 struct Written {
     tid: i32,
@@ -73,14 +73,14 @@ struct Slot {
 /// The memory that handlers write to.
 struct Room {
     slots: Vec<Slot>,
-    /// Where the copied stacks begin, one of `STACK_BYTES` for each slot.
+    /// Start of the copied stacks, `STACK_BYTES` for each slot.
     stacks: *mut u8,
     /// Periods for which no slot was free.
     lost: AtomicU64,
 }
 
-// SAFETY: `stacks` is never unmapped. A slot and its stack are written by the thread that has changed its state from FREE
-// to TAKEN, and read by the one that finds it FULL; both changes are ordered by the state.
+// SAFETY: `stacks` is never unmapped. A slot and its stack are written by the thread that has changed its state from
+// FREE to TAKEN, and read by the one that finds it FULL; both changes are ordered by the state.
 unsafe impl Send for Room {}
 // SAFETY: as above.
 unsafe impl Sync for Room {}
@@ -128,9 +128,9 @@ impl Room {
         unsafe { self.stacks.add(index * STACK_BYTES) }
     }
 
-    /// Writes a sample of the calling thread. Runs in the handler.
+    /// Writes a sample of the calling thread. It runs in the handler.
     fn write(&self, tid: i32, periods: u64, registers: [u64; 4]) {
-        // The lowest first, so that few pages are ever touched.
+        // Try the lowest slots first, so that few pages are ever touched.
         for (index, slot) in self.slots.iter().enumerate() {
             let taken =
                 slot.state
@@ -152,7 +152,7 @@ impl Room {
         self.lost.fetch_add(periods, Ordering::Relaxed);
     }
 
-    /// Hands each sample that is there to `each`, and frees its place.
+    /// Passes each sample that is there to `each`, and frees its slot.
     fn read(&self, mut each: impl FnMut(Sample<'_>)) {
         for (index, slot) in self.slots.iter().enumerate() {
             if slot.state.load(Ordering::Acquire) != FULL {
@@ -173,8 +173,8 @@ impl Room {
     }
 }
 
-/// Copies what lies at `address` of this process's memory, or as much of it as there is; yields how many bytes. Sets
-/// `errno`.
+/// Copies `length` bytes at `address` of this process's memory, or fewer if there are fewer, and returns their number.
+/// It sets `errno`.
 fn copy(address: u64, to: *mut u8, length: usize) -> usize {
     let local = libc::iovec {
         iov_base: to.cast(),
@@ -199,7 +199,7 @@ fn copy(address: u64, to: *mut u8, length: usize) -> usize {
     usize::try_from(copied).unwrap_or(0)
 }
 
-/// What the kernel tells of a timer that has fired, as it lies in memory: `siginfo_t` on 64 bits.
+/// Beginning of the kernel's `siginfo_t` for a timer that has fired, in its layout on 64 bits.
 #[repr(C)]
 struct OfTimer {
     signal: c_int,
@@ -208,7 +208,7 @@ struct OfTimer {
     _padding: c_int,
     _timer: c_int,
     overrun: c_int,
-    /// What the timer was given: the thread's number.
+    /// Value that the timer was given: the thread's number.
     value: usize,
 }
 
@@ -251,16 +251,16 @@ fn registers(context: &libc::ucontext_t) -> [u64; 4] {
     [all.pc, all.sp, all.regs[29], all.regs[30]]
 }
 
-/// The handler, in force until this is dropped. Drop all timers before.
+/// The installed handler. Dropping this removes it; drop all timers before.
 pub(crate) struct Handler {
     room: &'static Room,
     before: libc::sigaction,
 }
 
-/// Why there is no handler.
+/// Reason why there is no handler.
 #[derive(Debug)]
 pub(crate) enum NoHandler {
-    /// The process has one of its own for this signal, most likely another profiler.
+    /// The process already has a handler for this signal, most likely another profiler's.
     InUse,
     /// The system's error.
     Io(io::Error),
@@ -269,7 +269,7 @@ pub(crate) enum NoHandler {
 impl Handler {
     pub(crate) fn install() -> Result<Self, NoHandler> {
         let room = Room::get().map_err(NoHandler::Io)?;
-        // What came after the last profile had ended.
+        // Discard samples that came after the last profile had ended.
         room.read(|_| ());
         room.lost.store(0, Ordering::Relaxed);
         let before = disposition().map_err(NoHandler::Io)?;
@@ -280,7 +280,7 @@ impl Handler {
         let mut action: libc::sigaction = unsafe { zeroed() };
         let handler = handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
         action.sa_sigaction = handler as libc::sighandler_t;
-        // On the stack for signals where a thread has one, as Rust's have: their own may be small.
+        // The handler runs on a thread's alternate stack if it has one, as Rust's threads do: its own may be small.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
         // SAFETY: the set is this function's. No handler of the service's interrupts this one.
         unsafe { libc::sigfillset(&raw mut action.sa_mask) };
@@ -288,12 +288,12 @@ impl Handler {
         Ok(Self { room, before })
     }
 
-    /// Hands each sample that was taken since to `each`.
+    /// Passes each sample that was taken since the last call to `each`.
     pub(crate) fn read(&self, each: impl FnMut(Sample<'_>)) {
         self.room.read(each);
     }
 
-    /// Periods for which there was no room.
+    /// Returns the number of periods for which there was no room.
     pub(crate) fn lost(&self) -> u64 {
         self.room.lost.load(Ordering::Relaxed)
     }
@@ -317,7 +317,7 @@ impl Drop for Handler {
     }
 }
 
-/// What the process does on the signal.
+/// Returns the process's present action on the signal.
 fn disposition() -> io::Result<libc::sigaction> {
     let mut now = MaybeUninit::uninit();
     // SAFETY: without a new action it writes the present one to `now`, which has room for it.

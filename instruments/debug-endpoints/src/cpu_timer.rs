@@ -1,8 +1,8 @@
 //! Timers of the CPU time of single threads.
 //!
-//! The signal of such a timer goes to its thread alone, while that runs: it wakes nobody, and a busy thread cannot take
-//! the samples of another, as with `setitimer`. The kernel looks at these timers at its ticks, so no thread can have
-//! more samples a second than there are ticks, mostly 250.
+//! The signal of such a timer goes only to its thread, while that runs. So it wakes no other thread, and a busy thread
+//! cannot take the samples of another, as it can with `setitimer`. The kernel checks these timers at its ticks, so no
+//! thread can have more samples a second than there are ticks, mostly 250.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,7 +11,7 @@ use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::time::Duration;
 
-/// By this the kernel knows the clock of a thread's CPU time, beside the thread's number.
+/// Low bits of a clock's number that mean a thread's CPU time; the other bits hold the thread's number, inverted.
 const CPU_TIME_OF_THREAD: c_int = 0b110;
 
 /// A timer that sends SIGPROF to its thread; it ends when this is dropped.
@@ -19,12 +19,13 @@ const CPU_TIME_OF_THREAD: c_int = 0b110;
 pub(crate) struct Timer(c_int);
 
 impl Timer {
-    /// Starts it for thread `tid` of this process: first after `first` of its CPU time, then each `period`.
+    /// Starts a timer for thread `tid` of this process. It fires after `first` of the thread's CPU time, then every
+    /// `period`.
     ///
     /// # Errors
     ///
-    /// When the thread has ended, when the user has too many pending signals (`RLIMIT_SIGPENDING`), or when the system
-    /// does not allow it.
+    /// Returns an error if the thread has ended, if the user has too many pending signals (`RLIMIT_SIGPENDING`), or if
+    /// the system does not allow it.
     pub(crate) fn start(tid: i32, first: Duration, period: Duration) -> io::Result<Self> {
         // SAFETY: it is integers and a pointer, which zero is a value of.
         let mut event: libc::sigevent = unsafe { zeroed() };
@@ -64,13 +65,13 @@ impl Drop for Timer {
     }
 }
 
-/// The calling thread's number.
+/// Returns the calling thread's number.
 pub(crate) fn own_tid() -> i32 {
     // SAFETY: it has no conditions.
     unsafe { libc::gettid() }
 }
 
-/// Ticks of the kernel in a second.
+/// Returns the number of kernel ticks in a second.
 pub(crate) fn ticks_per_second() -> u32 {
     // SAFETY: it is integers.
     let mut resolution: libc::timespec = unsafe { zeroed() };

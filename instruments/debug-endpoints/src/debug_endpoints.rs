@@ -20,10 +20,10 @@ use crate::shared::{OwnMetrics, Shared};
 use crate::threads::ThreadProfiler;
 use crate::waits::Waits;
 
-/// Profiles and metrics of this process, over HTTP. The [crate's page](crate) has a service with them.
+/// Profiles and metrics of this process, over HTTP. The [crate's page](crate) shows a service with them.
 ///
-/// Make one, within the service's runtime: heartbeat and metrics watch that. Further runtimes are added by
-/// [`runtime`](Self::runtime) or, each from its own threads, by
+/// Make one within the service's runtime, which heartbeat and metrics then watch. Add further runtimes with
+/// [`runtime`](Self::runtime) or, from a thread of each, with
 /// [`watch_current_runtime`](Self::watch_current_runtime).
 #[derive(Clone)]
 #[must_use]
@@ -38,7 +38,7 @@ pub struct DebugEndpoints {
 }
 
 impl DebugEndpoints {
-    /// Endpoints without a token: a [listener](Self::listen) of theirs answers to this machine alone.
+    /// Makes endpoints without a token: their [listener](Self::listen) answers only this machine.
     pub fn new() -> Self {
         let runtimes = Runtimes::default();
         runtimes.add_current();
@@ -53,15 +53,15 @@ impl DebugEndpoints {
         }
     }
 
-    /// Asks for this token, and answers to whoever has it, from wherever: as `Authorization: Bearer
-    /// TOKEN`, or as the password of any user, which `http://any:TOKEN@host/debug/…` sends. White space
-    /// around it, as of the line of a file, is no part of it.
+    /// Requires this token, and answers every request that has it, wherever it comes from. A request sends it as
+    /// `Authorization: Bearer TOKEN`, or as the password of any user, as `http://any:TOKEN@host/debug/…` does. White
+    /// space around the token, such as a file's newline, is removed.
     ///
-    /// It is sent as it is. Over a network that you do not trust, put TLS in front.
+    /// The token is sent in plain text. Over a network that you do not trust, put TLS in front.
     ///
     /// # Errors
     ///
-    /// When nothing is left of it, or when it is not visible ASCII, which no header could carry.
+    /// Returns an error if the token is empty, or if it is not visible ASCII, which no header could carry.
     pub fn token(mut self, token: impl AsRef<str>) -> Result<Self, TokenError> {
         self.token = Some(Token::new(token.as_ref())?);
         Ok(self)
@@ -69,33 +69,33 @@ impl DebugEndpoints {
 
     /// Opens [`router`](Self::router) without a [token](Self::token) to **everything that connects from this machine**.
     ///
-    /// By that you vouch that no proxy, load balancer or sidecar passes requests to the service's port: it would
-    /// connect from this machine, too, and whoever asked it would get profiles, names of functions and addresses of
-    /// upstreams, and could stop threads. The endpoints cannot see that for themselves: nginx since 1.29.7, `HAProxy` and
+    /// By calling this, you vouch that no proxy, load balancer or sidecar passes requests to the service's port. It
+    /// would connect from this machine, too. Its clients would then get profiles, names of functions and addresses of
+    /// upstreams, and could stop threads. The endpoints cannot detect every proxy: nginx since 1.29.7, `HAProxy` and
     /// every TCP proxy pass a request on without a trace in their default configuration. A deployment that puts one in
     /// front later opens the endpoints without a change of this program.
     ///
-    /// It is for services that listen on loopback alone, on the machine of whoever develops them. Everywhere else, use
+    /// It is for services that listen only on loopback, on a developer's machine. Everywhere else, use
     /// [`listen`](Self::listen), which needs neither this nor a token.
     pub fn trust_loopback(mut self) -> Self {
         self.trusts_loopback = true;
         self
     }
 
-    /// Watches this runtime, too: heartbeat and metrics tell of each by its name.
+    /// Watches this runtime, too: heartbeat and metrics report each runtime by its name.
     pub fn runtime(self, name: &str, runtime: Handle) -> Self {
         self.runtimes.add(name, runtime);
         self
     }
 
-    /// Watches the runtime that this is called in, too, named as the calling thread; outside of a runtime it does
-    /// nothing. For services that make a runtime for each worker, such as those of actix: call it in the closure
+    /// Watches the runtime that this is called in, too, named like the calling thread. Outside of a runtime it does
+    /// nothing. It is for services that make a runtime for each worker, as actix does: call it in the closure
     /// that `HttpServer::new` takes, which each worker calls.
     pub fn watch_current_runtime(&self) {
         self.runtimes.add_current();
     }
 
-    /// Puts the service's own counters before those of runtime and process: text for Prometheus or, if
+    /// Puts the service's own counters before those of runtime and process. `text` returns text for Prometheus or, if
     /// it ends with `# EOF`, for `OpenMetrics`.
     pub fn metrics(
         mut self,
@@ -105,34 +105,34 @@ impl DebugEndpoints {
         self
     }
 
-    /// Adds endpoints of the service's own for whoever may ask for these. `index` has a line for each,
-    /// shown at `/debug`.
+    /// Adds the service's own endpoints, with the same access rules. `index` has a line for each, shown at `/debug`.
     pub fn routes(mut self, index: &str, routes: Router) -> Self {
         self.further = self.further.merge(routes);
         self.index.push_str(index);
         self
     }
 
-    /// The profiler of what requests wait for, to wrap other futures by. It is armed.
+    /// Returns the await profiler, with which you can wrap other futures. It is armed.
     pub fn profiler(&self) -> AwaitProfiler {
         self.waits.profiler()
     }
 
-    /// The layer that requests have to go through to be in await profiles. Put it on the router after
-    /// the routes that it is for, so that requests are told apart by route.
+    /// Returns the layer that requests have to pass to be in await profiles. Put it on the router after its routes, so
+    /// that requests are told apart by route.
     ///
-    /// It names them as axum 0.8 matched them. In a service without that, all would be `(no route)`: take
-    /// `debug.profiler().layer()`, which names them by method and path, or `.layer_named(GrpcMethod)`.
+    /// It names requests by the route that axum 0.8 matched. In a service without axum 0.8, all would be `(no route)`:
+    /// use `debug.profiler().layer()`, which names them by method and path, or `.layer_named(GrpcMethod)`.
     pub fn layer(&self) -> AwaitLayer<MatchedRoute> {
         self.profiler().layer_named(MatchedRoute)
     }
 
-    /// Everything under `/debug`, to be merged into an axum service, for whoever has the [token](Self::token).
+    /// Returns a router of everything under `/debug`, to merge into an axum service. It answers requests that have the
+    /// [token](Self::token).
     ///
     /// Without a token it refuses everybody (403), since the port is the service's own: a proxy on this machine would
-    /// ask for the whole internet. [`listen`](Self::listen) needs no token, and answers while the service cannot;
-    /// [`trust_loopback`](Self::trust_loopback) is for a port that no proxy passes requests to. With that, serve the app
-    /// with `into_make_service_with_connect_info::<SocketAddr>()`, which tells the endpoints who asks.
+    /// ask for the whole internet. [`listen`](Self::listen) needs no token, and answers while the service cannot.
+    /// [`trust_loopback`](Self::trust_loopback) is for a port that no proxy passes requests to. With it, serve the app
+    /// with `into_make_service_with_connect_info::<SocketAddr>()`, which gives the endpoints the client's address.
     pub fn router(&self) -> Router {
         let routes = under_debug(self.shared()).merge(self.further.clone());
         let guard = self.guard(if self.trusts_loopback {
@@ -140,29 +140,29 @@ impl DebugEndpoints {
         } else {
             Guard::Closed
         });
-        // Not the fallback: what there is no route for is the service's to answer.
+        // The guard leaves the fallback alone: the service answers paths that have no route.
         routes.route_layer(from_fn(move |request, next| {
             guard.clone().check(request, next)
         }))
     }
 
-    /// Serves `/`, `/metrics` and everything under `/debug` until the process ends, from a thread of
-    /// its own, which answers while the service cannot. Yields its address; port 0 picks a free one.
+    /// Serves `/`, `/metrics` and everything under `/debug` until the process ends, from a thread of its own, which
+    /// answers while the service cannot. Returns its address; port 0 picks a free one.
     ///
     /// # Errors
     ///
-    /// When the address is not one of this machine's own alone and there is no
-    /// [token](Self::token), or when it cannot be bound.
+    /// Returns an error if the address is not on loopback and there is no [token](Self::token), if it cannot be bound,
+    /// or if the listener's thread cannot be started.
     pub fn listen(&self, address: impl ToSocketAddrs) -> Result<SocketAddr, ListenError> {
         self.serve(net::TcpListener::bind(address)?)
     }
 
-    /// As [`listen`](Self::listen), with a listener that was bound before.
+    /// Serves the same as [`listen`](Self::listen), on a listener that was bound before.
     ///
     /// # Errors
     ///
-    /// When it is not on loopback and there is no [token](Self::token), or when its thread cannot be
-    /// started.
+    /// Returns an error if the listener is not on loopback and there is no [token](Self::token), or if its thread
+    /// cannot be started.
     pub fn serve(&self, listener: net::TcpListener) -> Result<SocketAddr, ListenError> {
         let address = listener.local_addr()?;
         if self.token.is_none() && !address.ip().to_canonical().is_loopback() {

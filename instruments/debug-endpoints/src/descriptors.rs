@@ -1,4 +1,4 @@
-//! File descriptors: how many are open, how many may be, and what they are.
+//! File descriptors: the number that is open, the limit, and their kinds.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use diagnosis::evidence::Descriptors;
 use crate::error::EndpointError;
 use crate::own_thread::{self, Until};
 
-/// Between two counts. Their kinds are looked at in the first and in the last.
+/// Time between two counts. The first and the last count also read the kinds.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Kinds of more are not asked for: each is a call of the system.
+/// Most descriptors whose kind is read, which takes a system call each.
 const MOST_KINDS: usize = 4096;
 
 /// Counts them for `duration`.
@@ -36,7 +36,7 @@ fn take(until: &Until<'_>) -> Option<Descriptors> {
                     seen.by_kind = by_kind();
                 }
             }
-            // To list them takes one.
+            // Listing the descriptors takes one itself.
             Err(_) => {
                 seen.none_left += 1;
                 seen.most_open = seen.most_open.max(seen.limit);
@@ -49,7 +49,7 @@ fn take(until: &Until<'_>) -> Option<Descriptors> {
     }
 }
 
-/// How many may be open, by the soft limit. Where none is left to read it with, what it was before.
+/// Returns the soft limit on open descriptors. If no descriptor is left to read it with, returns the last value read.
 pub(crate) fn limit() -> Option<u64> {
     static BEFORE: AtomicU64 = AtomicU64::new(0);
     if let Ok(limits) = std::fs::read_to_string("/proc/self/limits") {
@@ -61,7 +61,7 @@ pub(crate) fn limit() -> Option<u64> {
     Some(BEFORE.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
 }
 
-/// How many are open, without the one that lists them.
+/// Returns the number of open descriptors, without the one that lists them.
 pub(crate) fn open() -> std::io::Result<u64> {
     let listed = std::fs::read_dir("/proc/self/fd")?.count();
     Ok(listed.saturating_sub(1) as u64)
@@ -80,7 +80,7 @@ fn by_kind() -> BTreeMap<String, u64> {
     kinds
 }
 
-/// The kind of a descriptor, by what it leads to.
+/// Returns the kind of a descriptor, by the target of its link.
 fn kind(target: &str) -> String {
     let kind = match target {
         target if target.starts_with("socket:") => "sockets",

@@ -1,4 +1,4 @@
-//! Endpoints: the answer of each address.
+//! Endpoints, with the answer of each path.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::sockets;
 use crate::thread_flamegraph;
 use crate::threads::ThreadProfile;
 
-/// List of all addresses, with the answer of each.
+/// List of all paths, with the answer of each.
 const INDEX: &str = "\
 /debug/pprof/profile?seconds=N          CPU profile for go tool pprof (&format=folded|svg)
 /debug/pprof/flamegraph?seconds=N       CPU flamegraph (&idle=true draws idle time too)
@@ -48,7 +48,7 @@ const INDEX: &str = "\
 /debug/metrics                          counters, Prometheus text
 ";
 
-/// Routes under `/debug`.
+/// Returns the routes under `/debug`.
 pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/debug", get(index))
@@ -70,7 +70,7 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// Routes that a listener has besides.
+/// Returns the further routes of a listener.
 pub(crate) fn at_the_top(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/", get(index))
@@ -393,7 +393,7 @@ fn drawn_waits(_: &Profile, _: Frames) -> Result<String, EndpointError> {
     drawable(Format::Svg).map(|_| String::new())
 }
 
-/// Replaces what a terminal would obey: names of threads and of routes may have it, and this is read in one.
+/// Replaces control characters: names of threads and routes may have them, and the text is read in a terminal.
 fn plain(mut text: String) -> String {
     let is_obeyed = |character: char| character.is_control() && character != '\n';
     if text.contains(is_obeyed) {

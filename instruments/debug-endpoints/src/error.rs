@@ -49,7 +49,7 @@ impl IntoResponse for EndpointError {
         };
         let mut response = (status, format!("{self}\n")).into_response();
         if status == StatusCode::UNAUTHORIZED {
-            // So that a browser asks for it.
+            // With this header, a browser asks its user for the token.
             let asks = axum::http::HeaderValue::from_static("Basic realm=\"debug\"");
             let headers = response.headers_mut();
             headers.insert(axum::http::header::WWW_AUTHENTICATE, asks);
@@ -58,7 +58,7 @@ impl IntoResponse for EndpointError {
     }
 }
 
-/// Error of a listener, as one sentence with what to do.
+/// Error of a listener, as one sentence with the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
@@ -73,16 +73,16 @@ pub enum ListenError {
     Io(#[from] std::io::Error),
 }
 
-/// Error of a text that is no token, as one sentence with what to do.
+/// Error of a text that is no token, as one sentence with the remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// Nothing, or white space alone.
+    /// The text is empty, or white space alone.
     #[error(
         "the token is empty, which would let nobody in: give one, or do not call DebugEndpoints::token"
     )]
     Empty,
-    /// A header cannot carry it.
+    /// A header cannot carry the text.
     #[error(
         "character {place} of the token is not visible ASCII, and a header could not carry it: use letters, \
          digits and signs, such as of `openssl rand -hex 32`"

@@ -1,11 +1,11 @@
-//! What the instruments have seen, as the rules want it.
+//! Observations of the instruments, as evidence for the rules.
 
 use await_profile::Summary;
 use diagnosis::evidence::{Answers, Place, Release, Requests, Route, Runtime, Unpolled};
 
 use crate::heartbeat::Heartbeat;
 
-/// What became of requests, and where they waited; `upgraded` connections are no longer HTTP's.
+/// Returns the outcomes of requests and their waits. `upgraded` is the number of connections that no longer speak HTTP.
 pub(crate) fn requests(summary: &Summary, upgraded: u64) -> Requests {
     let mut requests = Requests {
         in_flight: summary.mean_in_flight,
@@ -68,7 +68,7 @@ pub(crate) fn requests(summary: &Summary, upgraded: u64) -> Requests {
     requests
 }
 
-/// The route, which comes first, and the other frames.
+/// Returns the route, which is the first frame, and the other frames.
 fn split(frames: &[String]) -> (String, Vec<String>) {
     match frames.split_first() {
         Some((route, frames)) => (route.clone(), frames.to_vec()),
@@ -76,7 +76,7 @@ fn split(frames: &[String]) -> (String, Vec<String>) {
     }
 }
 
-/// The runtimes that were watched.
+/// Returns the runtimes that were watched.
 pub(crate) fn runtimes(heartbeat: &Heartbeat) -> Vec<Runtime> {
     let mut runtimes = Vec::new();
     for pulse in &heartbeat.runtimes {

@@ -1,5 +1,5 @@
-//! Who may ask: whoever has the token. Without a token, the listener answers programs and pages of this machine, and the
-//! router answers nobody unless its author trusts everything that connects from here.
+//! Access: a caller with the token may ask. Without a token, the listener answers programs and pages of this machine,
+//! and the router answers nobody, unless its author trusts everything that connects from this machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,27 +13,28 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::error::{EndpointError, TokenError};
 
-/// What a request must show.
+/// Condition that a request must meet.
 #[derive(Debug, Clone)]
 pub(crate) enum Guard {
-    /// The token. It is enough, wherever the request comes from.
+    /// The request must have the token. That is enough, wherever the request comes from.
     Token(Token),
-    /// The listener is on loopback already: only a page of another site could make a browser ask.
+    /// The listener is on loopback already, so only pages of other sites, which could make a browser ask, are refused.
     OwnListener,
-    /// The port is the service's own, which others are meant to reach. A proxy on this machine asks from here for
-    /// everybody, and need not show itself, so nothing that a request shows is enough.
+    /// Every request is refused. The port is the service's own, which others are meant to reach. A proxy on this
+    /// machine passes everybody's requests on from here, and may leave no trace of it, so nothing in a request is
+    /// enough.
     Closed,
-    /// As `Closed`, but the author vouches for whatever connects from this machine. What shows itself as a proxy is
-    /// refused all the same.
+    /// Requests from this machine are answered, since the author vouches for them. A request that shows signs of a
+    /// proxy is still refused.
     TrustedLoopback,
 }
 
-/// What a header can say: visible ASCII, with spaces inside at most.
+/// Token that a header can carry: visible ASCII, with spaces only inside.
 #[derive(Clone)]
 pub(crate) struct Token(String);
 
 impl Token {
-    /// Without the white space around it, which a file or a variable often has.
+    /// Makes a token of `text`, without the white space around it, which a file or a variable often has.
     pub(crate) fn new(text: &str) -> Result<Self, TokenError> {
         let token = text.trim();
         if token.is_empty() {
@@ -88,7 +89,7 @@ fn check_token(headers: &HeaderMap, token: &str) -> Result<(), EndpointError> {
         Some((kind, rest)) if kind.eq_ignore_ascii_case("bearer") => {
             constant_time_eq(rest.trim(), token)
         }
-        // `http://any:TOKEN@host/`, which is what `go tool pprof` and browsers can say.
+        // `http://any:TOKEN@host/` is the form that `go tool pprof` and browsers can send.
         Some((kind, rest)) if kind.eq_ignore_ascii_case("basic") => {
             let decoded = STANDARD.decode(rest.trim()).unwrap_or_default();
             let decoded = String::from_utf8(decoded).unwrap_or_default();
@@ -100,7 +101,8 @@ fn check_token(headers: &HeaderMap, token: &str) -> Result<(), EndpointError> {
     is_right.then_some(()).ok_or(EndpointError::NoToken)
 }
 
-/// Takes the same time wherever they differ, so that the time does not tell how much of a guess was right.
+/// Returns whether both are equal. It takes the same time wherever they differ, so that the time does not reveal how
+/// much of a guess was right.
 fn constant_time_eq(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes());
     let differences = differences.fold(0, |all, (one, other)| all | (one ^ other));
@@ -119,8 +121,8 @@ fn check_peer(request: &Request) -> Result<(), EndpointError> {
             "these endpoints answer to this machine alone: ask from there, or set a token",
         ));
     }
-    // nginx before 1.29.7 shows itself by HTTP/1.0. Later ones speak HTTP/1.1 and add no header, as HAProxy and every
-    // TCP proxy do: this finds some mistakes, and the author has vouched that there are none.
+    // nginx before 1.29.7 can be seen by its HTTP/1.0. Later versions speak HTTP/1.1 and add no header, like HAProxy
+    // and every TCP proxy. So this check finds only some mistakes; the author has vouched that there are none.
     let headers = request.headers();
     if request.version() < Version::HTTP_11
         || headers.keys().any(|name| is_of_proxies(name.as_str()))
@@ -133,7 +135,7 @@ fn check_peer(request: &Request) -> Result<(), EndpointError> {
     Ok(())
 }
 
-/// Headers that proxies and load balancers add, in lower case; those that end with a hyphen are beginnings of several.
+/// Headers that proxies and load balancers add, in lower case; a name that ends with a hyphen is a prefix of several.
 const OF_PROXIES: &[&str] = &[
     "akamai-",
     "cdn-loop",
@@ -188,8 +190,8 @@ fn is_of_proxies(name: &str) -> bool {
         .any(|known| name == *known || known.ends_with('-') && name.starts_with(known))
 }
 
-/// A page of another site can make a browser of this machine ask. If the site's own name resolves to this
-/// machine (DNS rebinding), the page could read the answer.
+/// Refuses requests of other sites' pages. Such a page can make a browser of this machine ask. If the site's own name
+/// resolves to this machine (DNS rebinding), the page could read the answer.
 fn refuse_foreign_pages(request: &Request) -> Result<(), EndpointError> {
     let headers = request.headers();
     let host = headers.get(header::HOST).map(|host| host.to_str());
@@ -211,7 +213,7 @@ fn refuse_foreign_pages(request: &Request) -> Result<(), EndpointError> {
     Ok(())
 }
 
-/// Whether a host, with a port or without, is a name of loopback that no DNS server can lead elsewhere.
+/// Returns whether a host, with or without a port, is a name of loopback that no DNS server can lead elsewhere.
 fn is_this_machine(host: &str) -> bool {
     let end = if host.starts_with('[') {
         host.find(']').map(|end| end + 1)

@@ -22,19 +22,19 @@ pub(crate) async fn record(duration: Duration) -> Result<Vec<u8>, EndpointError>
         ))
     })?;
     let file = folder.path().join("dhat-heap.json");
-    // Deeper than dhat's default of 10: warp's filters alone are deeper than that.
+    // Stacks are deeper than dhat's default of 10; warp's filters alone exceed that.
     let profiler = dhat::Profiler::builder()
         .file_name(&file)
         .trim_backtraces(Some(64))
         .build();
     tokio::time::sleep(duration).await;
     drop(profiler);
-    // Where it could not be written, dhat says so on standard error alone.
+    // If dhat could not write the file, it says so only on standard error.
     std::fs::read(&file)
         .map_err(|error| EndpointError::Unavailable(format!("dhat's file cannot be read: {error}")))
 }
 
-/// Without the `heap` feature there is nothing to record.
+/// Returns an error: a build without the feature `heap` cannot record allocations.
 #[cfg(not(feature = "heap"))]
 #[allow(clippy::unused_async)] // one signature for both
 pub(crate) async fn record(_: Duration) -> Result<Vec<u8>, EndpointError> {

@@ -1,4 +1,4 @@
-//! Heartbeat: how late the service's runtimes are. A thread outside of them asks each for a tick every millisecond.
+//! Heartbeat: lateness of the service's runtimes. A thread outside of them asks each for a tick every millisecond.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Sender, channel};
@@ -15,7 +15,7 @@ use crate::runtimes::{Scope, Watched};
 /// Time between two ticks of a runtime, if few are watched.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// Most runtimes that are all asked each [`PERIOD`]; of more, each is asked less often.
+/// Most runtimes that are each asked every [`PERIOD`]; if there are more, each is asked less often.
 const AT_ONCE: u32 = 8;
 
 /// Time between two jobs for a blocking pool. One job at a time: it never needs more than one thread.
@@ -34,7 +34,7 @@ pub(crate) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Returns a sentence on what it does not watch of the process, if there is anything.
+    /// Returns a sentence on the runtimes that it may not watch, if there are any.
     pub(crate) fn not_watched(&self) -> Option<String> {
         match self.scope.event_loops_not_watched {
             Some(1..) => Some(format!("the heartbeat {}", self.scope.watches)),
@@ -67,7 +67,7 @@ pub(crate) struct Pulse {
     blocking_jobs: usize,
     pub(crate) blocking_wait_p50: f32,
     pub(crate) blocking_wait_worst: f32,
-    /// As `unanswered`, for the last job.
+    /// Time for which the last job had waited in vain at the end; 0 if it ran.
     pub(crate) blocking_unanswered: f64,
 }
 
@@ -110,7 +110,7 @@ impl Worker {
     }
 }
 
-/// Something that is asked for again and again, and how late its answers were.
+/// Tick or job that is asked for again and again, and the lateness of its answers.
 struct Beat {
     period: Duration,
     due: Instant,
@@ -130,12 +130,12 @@ impl Beat {
         }
     }
 
-    /// Returns whether it is to be asked for.
+    /// Returns whether the next tick or job is due.
     fn is_due(&self, now: Instant) -> bool {
         self.asked.is_none() && self.due <= now
     }
 
-    /// Counts as asked for from now on: that this thread woke late is not the runtime's doing.
+    /// Sets the time of asking to now. If this thread woke late, that is not the runtime's delay.
     fn ask(&mut self) {
         self.asked = Some(Instant::now());
     }
@@ -159,7 +159,7 @@ impl Beat {
         until - asked
     }
 
-    /// Quantile of the times, which are sorted.
+    /// Returns a percentile of the times, which have to be sorted.
     fn quantile(&self, of_a_hundred: usize) -> f32 {
         let at = self.late.len() * of_a_hundred / 100;
         let at = at.min(self.late.len().saturating_sub(1));
@@ -170,7 +170,7 @@ impl Beat {
 /// Moment at which something ran, and its thread; nothing, if its runtime has ended.
 type Ran = Option<(Instant, Thread)>;
 
-/// Request for a tick or a job, which tells when it is dropped whether it ran.
+/// Request for a tick or a job. When dropped, it reports whether it ran.
 struct Asked {
     to: Sender<(usize, bool, Ran)>,
     runtime: usize,
@@ -199,7 +199,7 @@ struct Patient {
     jobs: Beat,
     has_ended: bool,
     began: Instant,
-    /// Time for which its workers had been busy by then.
+    /// Time for which its workers had been busy before the watch began.
     busy_before: Duration,
 }
 
@@ -232,7 +232,7 @@ impl Patient {
     }
 }
 
-/// Time for which all workers of a runtime have been busy.
+/// Returns the time for which all workers of a runtime together have been busy.
 fn busy_time(metrics: &RuntimeMetrics) -> Duration {
     let workers = 0..metrics.num_workers();
     workers
@@ -296,7 +296,7 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
                 one.watched.handle.spawn_blocking(|| asked.run());
             }
         }
-        // The first one within a millisecond, and whatever else has come.
+        // Take the first answer within a millisecond, and all others that have come.
         let first = answers.recv_timeout(PERIOD).ok();
         for (runtime, is_job, ran) in first.into_iter().chain(answers.try_iter()) {
             let one = &mut patients[runtime];
@@ -311,7 +311,7 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
                     }
                 }
                 None => {
-                    // It owes no answer.
+                    // A runtime that has ended gives no more answers.
                     (one.ticks.asked, one.jobs.asked) = (None, None);
                     one.has_ended = true;
                 }
@@ -353,7 +353,7 @@ mod tests {
         runtime.build().expect("a runtime")
     }
 
-    /// What is seen of this runtime in so many milliseconds.
+    /// Watches this runtime for `ms` milliseconds, and calls `meanwhile` at each look.
     fn seen(runtime: &Runtime, ms: u64, meanwhile: impl Fn()) -> Heartbeat {
         let watched = [watched("main", runtime.handle())];
         let is_over = || {
@@ -364,7 +364,7 @@ mod tests {
         heartbeat.expect("there is one")
     }
 
-    /// The thread on which `run` runs something, held until what this returns is dropped.
+    /// Has `run` run something that holds its thread until the returned sender is dropped.
     fn held(run: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Sender<()> {
         let (release, released) = channel();
         let (begun, has_begun) = channel();
@@ -388,13 +388,13 @@ mod tests {
     fn a_stall_stands_for_all_the_ticks_that_were_due_in_it() {
         let runtime = multi_thread(1);
         let release = Cell::new(Some(held_worker(&runtime)));
-        // Between two looks is a millisecond, or more on a busy machine.
+        // Looks are a millisecond apart, or more on a busy machine.
         let looks = Cell::new(0);
         let is_over = || {
             looks.set(looks.get() + 1);
             if looks.get() == 300 {
                 drop(release.take());
-                // Whatever was asked for before this is answered with it.
+                // This task is answered after all ticks that were asked for before.
                 runtime
                     .block_on(async { tokio::spawn(async {}).await })
                     .expect("it runs");
@@ -405,7 +405,7 @@ mod tests {
         let heartbeat = take(&[watched("main", runtime.handle())], &until).expect("there is one");
         let latest = &heartbeat.latest;
         assert!(latest.late_worst > 0.2, "{heartbeat:?}");
-        // More than half of the moments, and one of the ticks.
+        // The stall is more than half of the moments, but only one of the ticks.
         assert!(latest.late_p50 > 0.01, "{heartbeat:?}");
         assert!(latest.ticks > 0, "{heartbeat:?}");
     }

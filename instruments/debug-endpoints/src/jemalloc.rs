@@ -1,4 +1,5 @@
-//! Heap profiles of a running service, by jemalloc: what keeps memory, from a sample of all allocations.
+//! Heap profiles of a running service, by jemalloc: stacks that allocated the memory in use, from a sample of all
+//! allocations.
 
 use crate::error::EndpointError;
 

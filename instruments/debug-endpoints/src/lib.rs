@@ -1,9 +1,10 @@
-//! Profiles of a running service, over HTTP: CPU, heap, what its requests wait for and where its threads are blocked, a
-//! heartbeat of its runtime, and metrics. What Go's `net/http/pprof` is there, for async Rust.
+//! Profiles of a running service, over HTTP, as Go has them in `net/http/pprof`: CPU, heap, waits of requests, blocked
+//! threads, a heartbeat of its runtime, and metrics.
 //!
 //! # An axum service
 //!
-//! Three lines, marked here, and in the Cargo profile `debug = "limited"` and `strip = "none"`, so that frames have names:
+//! A service needs the three lines marked here. It also needs `debug = "limited"` and `strip = "none"` in the Cargo
+//! profile, so that frames have names:
 //!
 //! ```no_run
 //! # use axum::{Router, routing::get};
@@ -20,16 +21,16 @@
 //! # }
 //! ```
 //!
-//! The listener has a thread of its own, so it answers also while the service's runtime is stalled, which is when one
-//! wants to ask. It answers to this machine alone. [`DebugEndpoints::router`] puts the same endpoints on the service's own
-//! port, for whoever has a token.
+//! The listener has a thread of its own, so it also answers while the service's runtime is stalled, which is when you
+//! want to ask. It answers only this machine. [`DebugEndpoints::router`] puts the same endpoints on the service's own
+//! port, for clients that have a token.
 //!
 //! # Any other service
 //!
-//! The layer fits every tower service of HTTP requests. Warp's filters become one, which `hyper_util`'s
-//! `TowerToHyperService` serves. Its requests are named by method and path; tonic's by service and method, with
-//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`. Without `with_bodies` the
-//! streams of either are not seen:
+//! The layer fits every tower service of HTTP requests. Warp's filters become such a service, which `hyper_util`'s
+//! `TowerToHyperService` serves. Its requests are named by method and path. Those of tonic are named by service and
+//! method with `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`. Without
+//! `with_bodies`, the streams of either are not seen:
 //!
 //! ```
 //! use warp::Filter;
@@ -48,11 +49,11 @@
 //!
 //! # More than one runtime
 //!
-//! Heartbeat and metrics watch the runtime in which the `DebugEndpoints` were made. Add others by
-//! [`DebugEndpoints::runtime`] or, where each worker makes one as those of actix do, by
-//! [`DebugEndpoints::watch_current_runtime`]. The heartbeat says when the process has more than it watches.
+//! Heartbeat and metrics watch the runtime in which the `DebugEndpoints` were made. Add others with
+//! [`DebugEndpoints::runtime`]. If each worker makes a runtime, as in actix, use
+//! [`DebugEndpoints::watch_current_runtime`]. The heartbeat says if the process has more runtimes than it watches.
 //!
-//! # What there is
+//! # Endpoints
 //!
 //! | path | answer |
 //! | --- | --- |
@@ -73,49 +74,48 @@
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
-//! request; clients that are owed no answer give way to new ones, and it answers while the service is out of file
-//! descriptors. `N` is at most 600, and 10
-//! where it is left out. One profile has at most a million samples.
+//! request, and clients that are owed no answer give way to new ones. It also answers while the service is out of file
+//! descriptors. `N` is at most 600; the default is 10. One profile has at most a million samples.
 //!
-//! # Who may ask
+//! # Access
 //!
-//! A listener answers this machine, by the name `localhost` or an address of loopback: it refuses a name that leads here
-//! by accident or by DNS rebinding, and what a page of another site embeds. Others need a
+//! A listener answers this machine, by the name `localhost` or an address of loopback. It refuses a name that leads
+//! here by accident or by DNS rebinding, and requests that a page of another site embeds. Other machines need a
 //! [token](DebugEndpoints::token).
 //!
-//! The router is on the service's own port. Behind a proxy on the same machine every request comes from this machine,
-//! so without a token it refuses everybody, unless the author
-//! [vouches](DebugEndpoints::trust_loopback) that there is no proxy.
+//! The router is on the service's own port. Behind a proxy on the same machine, every request comes from this machine.
+//! So without a token the router refuses everybody, unless the author [vouches](DebugEndpoints::trust_loopback) that
+//! there is no proxy.
 //!
-//! # What it costs
+//! # Costs
 //!
-//! Nothing runs while nobody asks: no thread samples, no timer ticks. The layer costs each request what
-//! an armed [`AwaitProfiler`] does, about a microsecond. There is one profile at a time of each kind in the
-//! process, and one by dhat beside no other; whoever asks for a second is answered 409. Those of CPUs and of
-//! waiting can be taken at the same time; then each has in it what the other one costs. The last CPU
-//! profile and the last await profile stay in memory.
+//! Nothing runs while nobody asks: no thread samples, no timer ticks. The layer costs each request as much as an armed
+//! [`AwaitProfiler`], about a microsecond. The process takes one profile of each kind at a time, and a heap profile by
+//! dhat only alone; a second request is answered 409. CPU and await profiles can be taken at the same time, but each
+//! then includes the cost of the other. The last profiles of CPU, waits and threads stay in memory.
 //!
-//! A profile of threads stops each of them for a moment, by ptrace, and no more than once while it sleeps; no call of
-//! the service's fails for it on x86-64. The crate's README says more.
+//! A profile of threads stops each thread for a moment, by ptrace, and at most once while it sleeps. On x86-64, no call
+//! of the service fails because of it. The crate's README says more.
 //!
 //! While nobody asks, the endpoints take about a megabyte. Reading the names of functions takes up to three times the
-//! program's size, which is given back: a program of 40 MB went from 9 MB to **125 MB in a look**, and had 25 MB afterwards.
-//! Where the cgroup's `memory.max`, `RLIMIT_DATA` or `RLIMIT_AS` leaves too little, and where the system starts no thread,
-//! the answer is 503 with a sentence.
+//! program's size, which is given back: a program of 40 MB went from 9 MB to **125 MB in a look**, and had 25 MB
+//! afterwards. The answer is 503 with a sentence if the cgroup's `memory.max`, `RLIMIT_DATA` or `RLIMIT_AS` leaves too
+//! little memory, or if the system starts no thread.
 //!
-//! A CPU profile has SIGPROF sent to each thread by a timer of its CPU time. Its handler copies registers and 64 KiB of
-//! the stack; it takes no lock and allocates nothing. It refuses to run beside another profiler's.
+//! For a CPU profile, a timer of each thread's CPU time sends SIGPROF to that thread. The handler copies registers and
+//! up to 64 KiB of the stack; it takes no lock and allocates nothing. The profiler refuses to run beside another
+//! handler of SIGPROF.
 //!
 //! # Heap profiles in production
 //!
 //! With the feature `jemalloc`, make `debug_endpoints::Jemalloc` the allocator and start the service with
-//! `_RJEM_MALLOC_CONF=prof:true` in its environment: jemalloc then samples an allocation each 512 KiB.
+//! `_RJEM_MALLOC_CONF=prof:true` in its environment. Jemalloc then samples one allocation every 512 KiB, on average.
 //!
-//! # Elsewhere than on Linux
+//! # Systems other than Linux
 //!
-//! CPU profiles and those of threads need Linux, on x86-64 or aarch64. Elsewhere their endpoints answer 501 with a
-//! sentence, and all others work. Memory, sockets, the number of threads and runtimes that nobody watches are told on
-//! Linux only.
+//! CPU and thread profiles need Linux, on x86-64 or aarch64. Memory, sockets, the number of threads, and runtimes that
+//! are not watched are reported only on Linux. An endpoint that the system does not support answers 501 with a
+//! sentence; all others work.
 
 mod allocator;
 #[cfg(all(

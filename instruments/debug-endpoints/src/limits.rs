@@ -1,18 +1,18 @@
-//! Limits of what one request may ask for.
+//! Limits of the length and the samples of one profile.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::error::EndpointError;
 
-/// The longest profile that one request may ask for.
+/// Longest profile that one request may ask for, in seconds.
 pub(crate) const LONGEST_SECONDS: f64 = 600.0;
 
 /// Most samples of one profile. One of an await profile takes up to 170 bytes; of a CPU profile, only different stacks
 /// take memory.
 const MOST_SAMPLES: f64 = 1e6;
 
-/// Returns how long a profile is to take, or an error if that is out of bounds.
+/// Returns the duration of a profile, or an error if it is out of bounds.
 pub(crate) fn checked_duration(seconds: f64) -> Result<Duration, EndpointError> {
     if seconds > 0.0 && seconds <= LONGEST_SECONDS {
         Ok(Duration::from_secs_f64(seconds))

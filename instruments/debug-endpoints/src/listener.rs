@@ -53,8 +53,8 @@ pub(crate) fn serve(
     Ok(address)
 }
 
-/// Accepts connections and answers one request on each, by HTTP/1 alone: `axum::serve` speaks HTTP/2 as well if anything
-/// else in the build enables it.
+/// Accepts connections and answers one request on each, by HTTP/1 alone: `axum::serve` speaks HTTP/2 as well if
+/// anything else in the build enables it.
 async fn answer(
     listener: net::TcpListener,
     routes: Router,
@@ -82,7 +82,7 @@ async fn answer(
             spare.refill();
         });
         open.0.push_back((task.abort_handle(), is_answering));
-        // Let it read what has come, before others in the queue push it out.
+        // Let the new connection read its request, before others in the queue push it out.
         tokio::task::yield_now().await;
     }
 }
@@ -126,7 +126,7 @@ async fn accept(listener: &TcpListener, spare: &Spare, open: &mut Open) -> TcpSt
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
-            // Most likely the service is out of file descriptors. The next call takes the one that is let go.
+            // Most likely the service is out of file descriptors. The next call takes the one that is closed here.
             Err(_) if spare.let_go() => {}
             Err(_) => {
                 open.end_oldest();
@@ -178,7 +178,7 @@ impl Spare {
         while kept.len() < SPARE {
             match self.listener.try_clone() {
                 Ok(one) => kept.push(one),
-                // The service has used up all. Later.
+                // The service has used up all descriptors; try again later.
                 Err(_) => return,
             }
         }
@@ -201,10 +201,11 @@ mod tests {
 
     use super::*;
 
-    /// More than the buffers of a connection take. Not from the allocator, which another test looks at.
+    /// Answer that is larger than the buffers of a connection. It is static, because another test watches the
+    /// allocator.
     static LARGE: [u8; 64 << 20] = [0; 64 << 20];
 
-    /// An answer that says when nobody has it any more.
+    /// Answer that sends a message when it is dropped.
     struct Answer(Sender<()>);
 
     impl AsRef<[u8]> for Answer {
@@ -219,7 +220,7 @@ mod tests {
         }
     }
 
-    /// A client that has asked for a large answer, and what says when that is gone.
+    /// Returns a client that has asked for a large answer, and a receiver that hears when that answer is dropped.
     fn client(read_within: Duration) -> std::io::Result<(net::TcpStream, Receiver<()>)> {
         let (gone, is_gone) = mpsc::channel();
         let large = async move || Bytes::from_owner(Answer(gone.clone()));
@@ -235,7 +236,7 @@ mod tests {
         let (mut client, is_gone) = client(Duration::from_millis(100))?;
         let gone = is_gone.recv_timeout(READ_WITHIN / 2);
         assert_eq!(gone, Ok(()), "the answer is still held");
-        // What has been sent by then, and the end or a reset.
+        // Read what was sent by then, until the end or a reset.
         let read = copy(&mut client, &mut sink()).unwrap_or_default();
         assert!(read < LARGE.len() as u64, "{read}");
         Ok(())

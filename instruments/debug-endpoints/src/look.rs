@@ -1,4 +1,4 @@
-//! All instruments for some seconds at once, and what they say together.
+//! All instruments at once for some seconds, and their findings together.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use crate::heartbeat::{self, Heartbeat};
 use crate::shared::Shared;
 use crate::{descriptors, evidence, memory, sockets};
 
-/// How long the CPUs are watched before it is decided whether to take a CPU profile.
+/// Longest time that the CPUs are watched before the decision whether to take a CPU profile.
 const BEFORE_PROFILE: Duration = Duration::from_secs(1);
 
-/// Samples a second of that profile, as of the endpoint.
+/// Samples a second of that profile, the same as the endpoint's default.
 const PROFILE_RATE: u32 = 99;
 
-/// At most so many functions of a CPU profile are told.
+/// Most functions of a CPU profile that the report names.
 const MOST_FUNCTIONS: usize = 3;
 
 /// A report as data, and the same for people.
@@ -37,7 +37,7 @@ impl WithText {
     }
 }
 
-/// Asks all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
+/// Runs all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
 pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     let before = ProcessTime::now();
     let runtimes = || shared.runtimes.all();
@@ -63,7 +63,7 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     let heartbeat = told("heartbeat", heartbeat, not_seen);
     let memory = told("memory", memory, not_seen);
     let sockets = told("sockets", sockets, not_seen);
-    // Elsewhere than on Linux nobody misses them.
+    // Only Linux has them, so they are not named as missing.
     seen.descriptors = descriptors.ok();
     seen.cpu_profile = cpu.and_then(|profile| most(&profile));
     if let Some(threads) = &seen.threads {
@@ -72,7 +72,7 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     not_seen.extend(heartbeat.as_ref().and_then(Heartbeat::not_watched));
     if let Some(waits) = waits {
         let upgraded = shared.waits.profiler().upgraded();
-        // Adds up many stacks.
+        // The summary adds up many stacks, which takes long.
         let requests =
             tokio::task::spawn_blocking(move || evidence::requests(&waits.summary(), upgraded));
         seen.requests = requests.await.ok();
@@ -100,7 +100,7 @@ fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// A CPU profile of the time that is left once the CPUs are known to be the limit, unless somebody else takes one.
+/// Takes a CPU profile of the rest of the time, if the CPUs are the limit and nobody else takes one.
 async fn cpu_profile(shared: &Shared, duration: Duration) -> Option<Arc<CpuProfile>> {
     let (began, before) = (Instant::now(), ProcessTime::now());
     tokio::time::sleep(BEFORE_PROFILE.min(duration / 2)).await;
@@ -112,7 +112,7 @@ async fn cpu_profile(shared: &Shared, duration: Duration) -> Option<Arc<CpuProfi
     shared.cpu.record(left, PROFILE_RATE).await.ok()
 }
 
-/// The functions with most samples: those that ran, not those that called them.
+/// Returns the functions with most samples: those that ran, not those that called them.
 fn most(profile: &CpuProfile) -> Option<String> {
     let mut functions: Vec<(&str, u64)> = Vec::new();
     let mut all = 0;

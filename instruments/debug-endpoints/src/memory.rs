@@ -1,4 +1,4 @@
-//! Which part of the memory grows: what is live, or what the allocator keeps of what was freed.
+//! Growth of the memory by parts: live memory, and freed memory that the allocator keeps.
 
 use std::time::{Duration, Instant};
 
@@ -12,30 +12,30 @@ use crate::metrics::{own_status, status_field};
 use crate::own_thread::{self, Until};
 use crate::runtimes::Watched;
 
-/// Moments at which it is looked: enough to tell growth from what comes and goes.
+/// Number of moments at which the memory is read: enough to tell growth from memory that comes and goes.
 const MOMENTS: u32 = 12;
 
-/// The parts of the memory, in bytes, at the beginning and at the end of some time.
+/// Parts of the memory, in bytes, at the beginning and at the end of some time.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Memory {
     seconds: f64,
-    /// What counts `live`: `glibc` or `jemalloc`; nothing where no one can tell.
+    /// Allocator that counts `live`, `glibc` or `jemalloc`; `None` if neither is in use.
     allocator: Option<Allocator>,
-    /// What the process has in memory, without files: live values, what the allocator keeps, and stacks.
+    /// Resident memory without files: live values, freed memory that the allocator keeps, and stacks.
     resident: Part,
-    /// What was allocated and not freed.
+    /// Memory that was allocated and not freed.
     live: Option<Part>,
-    /// Resident and not live: kept by the allocator for the next time, and stacks.
+    /// Resident memory that is not live: freed memory that the allocator keeps, and stacks.
     cached: Option<Part>,
     /// Tasks of the watched runtimes that were spawned and have not ended.
     tasks: Part,
-    /// How long the allocator took to count, at the end. Glibc's stands still meanwhile.
+    /// Time that the allocator took for the last count, in seconds. Glibc holds an arena's lock while it counts there.
     counted_in: f64,
-    /// Which of these grows, as a sentence.
+    /// A sentence that says which part grows.
     says: String,
 }
 
-/// What is told at one moment.
+/// Figures of one moment.
 struct Moment {
     resident: i64,
     live: Option<i64>,
@@ -63,7 +63,7 @@ impl Moment {
     }
 }
 
-/// Looks at it for `duration`.
+/// Watches the memory for `duration`.
 pub(crate) async fn watch(
     runtimes: Vec<Watched>,
     duration: Duration,
@@ -83,7 +83,7 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
     loop {
         let is_over = until.is_over();
         let counted_in = moments.last()?.counted_in;
-        // An allocator that takes long to count is not asked often.
+        // An allocator that takes long to count is asked less often.
         until.sleep(step.max(counted_in * 100));
         moments.push(Moment::now(runtimes)?);
         if is_over || until.is_over() {
@@ -109,7 +109,7 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
 }
 
 impl Memory {
-    /// What the rules want to know.
+    /// Returns the figures that the rules judge.
     pub(crate) fn evidence(self) -> evidence::Memory {
         evidence::Memory {
             seconds: self.seconds,
@@ -227,7 +227,7 @@ mod tests {
         let over = Until::new(Duration::ZERO, &|| true);
         let before = seen(&over);
         assert_eq!(before.allocator, Some(Allocator::Glibc));
-        // Too small to be mapped by themselves: freed, they stay with the allocator.
+        // These pieces are too small to be mapped each by itself, so the allocator keeps them when they are freed.
         let pieces: Vec<_> = (0..100_000_u32).map(|_| vec![1_u8; 1000]).collect();
         let pieces = std::hint::black_box(pieces);
         let kept = seen(&over);

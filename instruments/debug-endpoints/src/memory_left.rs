@@ -1,4 +1,4 @@
-//! Memory that this process may still take, and what names take of it.
+//! Memory that this process may still take, and the memory that looking names up takes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use crate::metrics::{own_status, status_field};
 
 const MIB: u64 = 1 << 20;
 
-/// What a profile takes beside the program's debug information: samples, tables, and the text of its stacks.
+/// Memory that a profile takes besides the program's debug information: samples, tables, and the text of its stacks.
 const OF_PROFILE: u64 = 48 * MIB;
 
-/// Programs that have more resident are not asked to give back what profiles took: it would be little of theirs, and the
-/// allocator holds its locks meanwhile.
+/// Most resident memory of a program whose allocator is asked to give back what a profile took. In larger programs that
+/// is a small part, and the allocator holds its locks while it gives back.
 const MOST_GIVEN_BACK: u64 = 1024 * MIB;
 
-/// A limit of the system, and what it leaves.
+/// A limit of the system, and the memory that it leaves.
 #[derive(Debug, PartialEq, Eq)]
 struct Left {
     limit: String,
     bytes: u64,
 }
 
-/// Returns an error if a limit of the system leaves too little memory for a profile: the service would be ended for it.
+/// Returns an error if a limit of the system leaves too little memory for a profile: the system would kill the service.
 pub(crate) fn is_enough() -> Result<(), EndpointError> {
     let needed = needed();
     let Some(left) = least_left() else {
@@ -41,21 +41,21 @@ pub(crate) fn is_enough() -> Result<(), EndpointError> {
     )))
 }
 
-/// Bytes that a profile may take at its peak. The larger the program, the more debug information has to be read: a
+/// Returns the bytes that a profile may take at its peak. A larger program has more debug information to read: a
 /// program of 40 MB took 85 MB for a look.
 fn needed() -> u64 {
     let program = fs::metadata("/proc/self/exe").map_or(0, |file| file.len());
     OF_PROFILE + program * 3 / 2
 }
 
-/// The limit that leaves least.
+/// Returns the limit that leaves least.
 fn least_left() -> Option<Left> {
     let mut all = of_process();
     all.extend(of_cgroup());
     all.into_iter().min_by_key(|left| left.bytes)
 }
 
-/// What `ulimit` has set for this process.
+/// Returns the limits that `ulimit` has set for this process.
 fn of_process() -> Vec<Left> {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let status = own_status().unwrap_or_default();
@@ -80,13 +80,14 @@ fn of_process() -> Vec<Left> {
     all
 }
 
-/// The bytes of a line such as `Max data size    unlimited    unlimited    bytes`, unless there is no limit.
+/// Returns the soft limit in a line such as `Max data size    67108864    unlimited    bytes`, or `None` if it is
+/// `unlimited`.
 fn soft_limit(limits: &str, name: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the cgroups that this process is in leave: its own and those around it.
+/// Returns the limits of the cgroups that this process is in: its own and those around it.
 fn of_cgroup() -> Vec<Left> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut all = Vec::new();
@@ -114,11 +115,11 @@ fn of_cgroup() -> Vec<Left> {
     all
 }
 
-/// Names of the files in which a cgroup tells its limit and use.
+/// Names of a cgroup's files with its limit and use.
 struct Files {
     limit: &'static str,
     used: &'static str,
-    /// In `memory.stat`: files in memory, which the kernel drops before it ends a process.
+    /// Fields of `memory.stat` for cached files, which the kernel drops before it kills a process.
     cached: [&'static str; 2],
 }
 
@@ -136,7 +137,7 @@ const OF_VERSION_1: Files = Files {
 
 fn left_in(group: &Path, files: &Files) -> Option<Left> {
     let read = |name: &str| fs::read_to_string(group.join(name)).ok();
-    // `max`, where there is none.
+    // The file says `max` if there is no limit.
     let limit: u64 = read(files.limit)?.trim().parse().ok()?;
     let used: u64 = read(files.used)?.trim().parse().ok()?;
     let stat = read("memory.stat").unwrap_or_default();
@@ -154,7 +155,7 @@ fn left_in(group: &Path, files: &Files) -> Option<Left> {
     })
 }
 
-/// Has the allocator give back what it keeps, after work that took much for a short time.
+/// Has the allocator give back what it keeps, after work that took much memory for a short time.
 pub(crate) fn give_back() {
     let resident = own_status().and_then(|status| status_field(&status, "VmRSS:"));
     let is_small = resident.is_some_and(|kib| kib * 1024.0 < MOST_GIVEN_BACK as f64);

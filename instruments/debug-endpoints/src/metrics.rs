@@ -15,10 +15,10 @@ const END: &str = "# EOF\n";
 
 /// A gauge that is read when somebody asks.
 struct Gauge {
-    /// Ends with its unit.
+    /// Name of the gauge, which ends with its unit.
     name: &'static str,
     help: &'static str,
-    /// Each with the name of its runtime, if several are watched.
+    /// Values, each with the name of its runtime if several are watched.
     values: Vec<(Option<String>, f64)>,
 }
 
@@ -42,11 +42,11 @@ pub(crate) fn text(own: &str, runtimes: &[Watched]) -> (&'static str, String) {
     let mut ours = of_runtimes(runtimes);
     ours.extend(of_process());
     for Gauge { name, help, values } in ours {
-        // The service may count the same by the same name, and nothing may be there twice.
+        // The service may have a gauge of the same name, and no name may be there twice.
         if values.is_empty() || own.contains(&format!("# TYPE {name} ")) {
             continue;
         }
-        // Into a string, which cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "# HELP {name} {help}.\n# TYPE {name} gauge");
         for (runtime, value) in values {
             let _ = match runtime {
@@ -63,7 +63,7 @@ pub(crate) fn text(own: &str, runtimes: &[Watched]) -> (&'static str, String) {
     ("text/plain; version=0.0.4; charset=utf-8", text)
 }
 
-/// Sum of `value` over all workers of a runtime.
+/// Returns the sum of `value` over all workers of a runtime.
 fn of_all(runtime: &RuntimeMetrics, value: impl Fn(usize) -> f64) -> f64 {
     (0..runtime.num_workers()).map(value).sum()
 }
@@ -168,7 +168,7 @@ fn of_process() -> Vec<Gauge> {
     gauges.extend(open.map(|open| Gauge::of_process("process_open_fds", opened, open)));
     let most = "File descriptors that may be open";
     gauges.extend(limit.map(|limit| Gauge::of_process("process_max_fds", most, limit)));
-    // Glibc would stand still while it counts.
+    // Glibc is not asked: it holds the locks of its arenas while it counts.
     if let Some(allocator @ Allocator::Jemalloc) = Allocator::of_this_process() {
         let live = "Memory that is allocated and not freed";
         gauges.extend(
@@ -180,12 +180,13 @@ fn of_process() -> Vec<Gauge> {
     gauges
 }
 
-/// Reads `/proc/self/status`, from a file that stays open: it has to work in a service that is out of file descriptors.
+/// Reads `/proc/self/status` from a file that stays open, so that it works in a service that is out of file
+/// descriptors.
 #[cfg(target_os = "linux")]
 pub(crate) fn own_status() -> Option<String> {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
     let file = FILE.get_or_init(|| File::open("/proc/self/status").ok());
-    // The kernel writes it anew for whoever reads at its beginning, some 1,500 bytes.
+    // The kernel writes the file anew, some 1,500 bytes, for each read at its beginning.
     let mut text = vec![0; 8192];
     let length = file.as_ref()?.read_at(&mut text, 0).ok()?;
     text.truncate(length);
@@ -198,14 +199,14 @@ pub(crate) fn own_status() -> Option<String> {
     None
 }
 
-/// Opens what may not be opened any more when somebody asks.
+/// Prepares the metrics while file descriptors are left and the heap is small. Both may change before somebody asks.
 pub(crate) fn prepare() {
     own_status();
     descriptors::limit();
     Allocator::of_this_process();
 }
 
-/// Number after `name` in the text of `/proc/self/status`.
+/// Returns the number after `name` in the text of `/proc/self/status`.
 pub(crate) fn status_field(status: &str, name: &str) -> Option<f64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     value.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! In the place of `sockets`, where that cannot be.
+//! Replacement for `sockets` on systems other than Linux.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::error::EndpointError;
 
-/// There are none.
+/// Empty type: there are no figures of sockets.
 #[derive(Debug, Serialize)]
 pub(crate) enum Sockets {}
 

@@ -1,4 +1,4 @@
-//! In the place of `threads`, where threads cannot be stopped.
+//! Replacement for `threads` on systems where threads cannot be stopped.
 
 use std::sync::Arc;
 use std::time::Duration;

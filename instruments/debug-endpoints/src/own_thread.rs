@@ -1,4 +1,4 @@
-//! Threads of the endpoints' own: they go on while the service's runtime is stalled, and hold up nobody.
+//! Threads of the endpoints' own: they go on while the service's runtime is stalled, and do not hold it up.
 
 use std::io;
 use std::sync::{Mutex as Lock, PoisonError, mpsc};
@@ -13,7 +13,7 @@ use crate::metrics::{own_status, status_field};
 use crate::permit;
 use crate::runtimes;
 
-/// End of an interval, which comes early if nobody waits for the result any more.
+/// End of an interval. It comes early if nobody waits for the result any more.
 pub(crate) struct Until<'a> {
     pub(crate) end: Instant,
     is_over: &'a dyn Fn() -> bool,
@@ -39,11 +39,11 @@ impl<'a> Until<'a> {
     }
 }
 
-/// Runs `look` for `duration` on a new thread of this name, one at a time. It ends early if the future is dropped.
+/// Runs `look` for `duration` on a new thread named `kind`, one at a time. It ends early if the future is dropped.
 ///
 /// # Errors
 ///
-/// When another is running, or when no thread can be started.
+/// Returns an error if another look of this kind is running, or if no thread can be started.
 pub(crate) async fn look<T: Send + 'static>(
     kind: &'static str,
     one_at_a_time: &'static Mutex<()>,
@@ -62,7 +62,7 @@ pub(crate) async fn look<T: Send + 'static>(
     receiver.await.map_err(EndpointError::failed)
 }
 
-/// Error that says why the system starts no thread, and what the threads are that there may be.
+/// Returns an error that says why the system starts no thread, and which name most threads of the process have.
 pub(crate) fn no_thread(error: &io::Error) -> EndpointError {
     let most = match runtimes::threads_by_name() {
         Some((all, name, times)) => {
@@ -107,16 +107,16 @@ pub(crate) fn can_start() -> bool {
     true
 }
 
-/// Number of threads of the process as the system counts them.
+/// Returns the number of threads of the process, as the system counts them.
 fn own_threads() -> Option<f64> {
     status_field(&own_status()?, "Threads:")
 }
 
-/// Work that takes long, and megabytes.
+/// Work that takes long, and megabytes of memory.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A thread for all work of a kind, started with the first: many allocators keep what a thread has freed for that
-/// thread.
+/// A thread for all work of a kind, started with the first work. A new thread for each work would cost memory: many
+/// allocators keep what a thread has freed for that thread.
 pub(crate) struct OwnThread {
     name: &'static str,
     queue: Lock<Option<mpsc::Sender<Work>>>,
@@ -128,12 +128,12 @@ impl OwnThread {
         Self { name, queue }
     }
 
-    /// Runs `work`, and has the allocator give back what it took. `work` is told whether anybody still waits for its
-    /// result.
+    /// Runs `work`, and has the allocator give back what it took. `work` gets a function that returns whether anybody
+    /// still waits for its result.
     ///
     /// # Errors
     ///
-    /// When the thread cannot be started, or `work` panics.
+    /// Returns an error if the thread cannot be started, or if `work` panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
@@ -152,7 +152,7 @@ impl OwnThread {
         if let Some(queue) = &*queue {
             match queue.send(work) {
                 Ok(()) => return Ok(()),
-                // What it did before has panicked.
+                // The thread has ended, because earlier work panicked.
                 Err(unsent) => work = unsent.0,
             }
         }

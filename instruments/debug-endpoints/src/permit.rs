@@ -38,8 +38,8 @@ pub(crate) fn threads() -> Result<Permit, EndpointError> {
     take(&THREADS, "profile of threads")
 }
 
-/// Returns all permits, for an allocator that records its callers: it and whoever looks names up wait for each other's
-/// locks.
+/// Returns all permits, for an allocator that records its callers. It and a thread that looks names up would wait for
+/// each other's locks.
 #[cfg(feature = "heap")]
 pub(crate) fn alone() -> Result<[Permit; 3], EndpointError> {
     Ok([cpu()?, waits()?, threads()?])

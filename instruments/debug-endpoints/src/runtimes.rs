@@ -1,4 +1,4 @@
-//! Which runtimes are watched, and what else in this process may be one.
+//! Runtimes that are watched, and other event loops and threads of this process that may belong to a runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use tokio::runtime::Handle;
 
-/// Runtimes of the endpoints' own listeners, which nobody needs to watch.
+/// Number of runtimes of the endpoints' own listeners, which need no watching.
 pub(crate) static OF_LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Descriptors that tokio has open to each runtime's one epoll: of the poll, and of its registry. A test counts.
+/// Number of descriptors that tokio has open for each runtime's epoll: the poll, and its registry. A test counts them.
 const DESCRIPTORS_OF_ONE: usize = 2;
 
-/// More are not looked at. Runtimes are made early, and the system lists the lowest numbers first.
+/// Most descriptors that are examined. Runtimes are made early, and the system lists the lowest numbers first.
 const MOST_DESCRIPTORS: usize = 1024;
 
-/// A runtime, by the name that it is told by.
+/// A runtime with its name in reports.
 #[derive(Debug, Clone)]
 pub(crate) struct Watched {
     pub(crate) name: String,
@@ -24,7 +24,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Whether it was shut down: then what is spawned is over at once.
+    /// Returns whether it was shut down: then a spawned task is over at once.
     fn has_ended(&self) -> bool {
         let task = self.handle.spawn(std::future::pending::<()>());
         let has_ended = task.is_finished();
@@ -33,12 +33,12 @@ impl Watched {
     }
 }
 
-/// All that are watched, shared by what serves them and by whoever adds one later.
+/// All watched runtimes, shared by the endpoints and by callers that add one later.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Runtimes(Arc<Mutex<Vec<Watched>>>);
 
 impl Runtimes {
-    /// Once each; a name that is taken gets a number.
+    /// Adds a runtime, unless it is watched already. A name that is taken gets a number.
     pub(crate) fn add(&self, name: &str, handle: Handle) {
         let mut all = self.living();
         if all.iter().any(|one| one.handle.id() == handle.id()) {
@@ -52,7 +52,7 @@ impl Runtimes {
         all.push(Watched { name, handle });
     }
 
-    /// Adds the runtime that the caller is in, named as its thread, if there is one.
+    /// Adds the runtime that the caller is in, if there is one, named like the calling thread.
     pub(crate) fn add_current(&self) {
         if let Ok(handle) = Handle::try_current() {
             self.add(std::thread::current().name().unwrap_or("unnamed"), handle);
@@ -63,7 +63,7 @@ impl Runtimes {
         self.living().clone()
     }
 
-    /// Without those that were shut down since.
+    /// Returns the runtimes that have not been shut down.
     fn living(&self) -> MutexGuard<'_, Vec<Watched>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|one| !one.has_ended());
@@ -71,21 +71,22 @@ impl Runtimes {
     }
 }
 
-/// How much of the process is watched.
+/// Extent of the process that is watched.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Scope {
     pub(crate) runtimes: usize,
     pub(crate) workers: usize,
-    /// Event loops as tokio runtimes with I/O have them that belong to no watched runtime. Known on Linux.
+    /// Number of event loops, as of a tokio runtime with I/O, that belong to no watched runtime. Known only on Linux.
     pub(crate) event_loops_not_watched: Option<usize>,
-    /// Names of the threads that are neither the watched runtimes' nor the endpoints', with their number.
+    /// Names of the threads that belong neither to the watched runtimes nor to the endpoints, each with its number of
+    /// threads.
     pub(crate) other_threads: BTreeMap<String, usize>,
-    /// The same as a sentence.
+    /// All of this as a sentence.
     pub(crate) watches: String,
 }
 
 impl Scope {
-    /// Of the runtimes `watched`, whose `threads` have these names.
+    /// Returns the scope of the runtimes `watched`; `threads` are the names of their threads.
     pub(crate) fn of(watched: &[Watched], threads: &BTreeSet<String>) -> Self {
         let workers = watched.iter().map(|one| one.handle.metrics().num_workers());
         let mut scope = Self {
@@ -127,8 +128,8 @@ impl Scope {
     }
 }
 
-/// How many runtimes there may be, by their descriptors, beside so many that are watched and those of the listeners.
-/// Another library's epoll has one descriptor, and is no runtime by itself.
+/// Returns the number of runtimes that there may be by their descriptors, besides `watched` ones and those of the
+/// listeners. Another library's epoll has only one descriptor, so one alone does not count as a runtime.
 pub(crate) fn event_loops_not_watched(watched: usize) -> Option<usize> {
     let known = (watched + OF_LISTENERS.load(Relaxed)) * DESCRIPTORS_OF_ONE;
     let more = epoll_descriptors()?.saturating_sub(known);
@@ -146,7 +147,7 @@ fn epoll_descriptors() -> Option<usize> {
     )
 }
 
-/// Threads of the endpoints.
+/// Names of the endpoints' own threads.
 const OURS: [&str; 9] = [
     "admin",
     "await-profile",
@@ -159,7 +160,7 @@ const OURS: [&str; 9] = [
     "thread-profiles",
 ];
 
-/// How many threads the process has, and the name that most of them have, with how many have it.
+/// Returns the number of threads of the process, the most frequent name, and the number of threads with that name.
 pub(crate) fn threads_by_name() -> Option<(usize, String, usize)> {
     let mut by_name = BTreeMap::<String, usize>::new();
     let mut all = 0;
@@ -174,7 +175,7 @@ pub(crate) fn threads_by_name() -> Option<(usize, String, usize)> {
     Some((all, name, times))
 }
 
-/// The process's threads by name, without the main one, ours, and those of these names.
+/// Counts the process's threads by name, without the main one, ours, and those with these names.
 fn other_threads(names: &BTreeSet<String>) -> BTreeMap<String, usize> {
     // The system keeps 15 bytes of a name.
     let shortened = |name: &str| name.as_bytes()[..name.len().min(15)].to_vec();

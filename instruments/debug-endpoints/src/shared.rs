@@ -1,4 +1,4 @@
-//! What the endpoints know of the service.
+//! State that all endpoints share: the instruments, and the service's own additions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::waits::Waits;
 /// The service's own counters, as text for Prometheus.
 pub(crate) type OwnMetrics = Arc<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>;
 
-/// The instruments, and what the service adds.
+/// The instruments, and the service's own additions.
 pub(crate) struct Shared {
     pub(crate) cpu: CpuProfiler,
     pub(crate) threads: ThreadProfiler,
     pub(crate) waits: Waits,
     pub(crate) runtimes: Runtimes,
     pub(crate) metrics: Option<OwnMetrics>,
-    /// Lines of the index for what the service adds.
+    /// Lines of the index for the endpoints that the service adds.
     pub(crate) index: String,
 }

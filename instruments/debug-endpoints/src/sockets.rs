@@ -1,7 +1,9 @@
-//! Which TCP connections this process has and opens, and what waits in them, without a word in the service's code.
+//! TCP connections that this process has and opens, and data that waits in them, without a change of the service's
+//! code.
 //!
-//! The process's own descriptors are looked at many times. A connection that begins and ends between two looks is not
-//! seen, so what is counted here is "at least"; the kernel's own counts of the network namespace stand beside it.
+//! The process's own descriptors are examined many times. A connection that begins and ends between two looks is not
+//! seen, so the counts are lower limits. The kernel's own counts, of the whole network namespace, are reported beside
+//! them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -17,15 +19,16 @@ use crate::error::EndpointError;
 use crate::own_thread::{self, Until};
 use crate::tcp_socket::TcpSocket;
 
-/// Between two looks, and how much longer than one look takes.
+/// Shortest pause between two looks, and its shortest length as a multiple of a look's own time.
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_OF_LOOKS: u32 = 20;
 
-/// Between two looks at the whole namespace, and how much longer than one takes. What ended stays there for a minute.
+/// Shortest pause between two looks at the whole namespace, and its shortest length as a multiple of a look's own time.
+/// Ended connections stay listed for a minute.
 const PAUSE_OF_TABLES: Duration = Duration::from_secs(1);
 const PAUSE_OF_TABLE: u32 = 50;
 
-/// Connections that are told apart, at most.
+/// Most connections that are told apart.
 const MOST_CONNECTIONS: usize = 200_000;
 
 /// The state of ended connections in the system's tables.
@@ -35,20 +38,20 @@ const TIME_WAIT: u8 = 6;
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Sockets {
     seconds: f64,
-    /// How many times the descriptors were looked at.
+    /// Number of looks at the descriptors.
     looks: u32,
-    /// Connections that the whole network namespace opened and accepted meanwhile, by the kernel's count.
+    /// Connections that the whole network namespace opened and accepted in this time, by the kernel's count.
     namespace_opened: Option<u64>,
     namespace_accepted: Option<u64>,
-    /// To whom this process connects.
+    /// Addresses to which this process connects.
     upstreams: Vec<Peers>,
-    /// Where others connect to this process.
+    /// Ports on which this process accepts connections.
     listeners: Vec<Peers>,
-    /// What stands out, a sentence each.
+    /// Findings, each in lines.
     says: Vec<String>,
 }
 
-/// On whose side this process is.
+/// Side of a connection that this process is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Connects(SocketAddr),
@@ -58,14 +61,14 @@ enum Side {
 /// Both ends of a connection, this process's first.
 type Ends = (SocketAddr, SocketAddr);
 
-/// The ends in a line of the system's tables, and the state.
+/// Returns the ends in a line of the system's tables, and the state.
 fn row(line: &str) -> Option<(Ends, u8)> {
     let mut words = line.split_whitespace().skip(1);
     let ends = (address(words.next()?)?, address(words.next()?)?);
     Some((ends, u8::from_str_radix(words.next()?, 16).ok()?))
 }
 
-/// `0100007F:1F90`, which is 127.0.0.1:8080: words of 32 bits as they lie in memory, and the port.
+/// Reads an address such as `0100007F:1F90`, which is 127.0.0.1:8080: 32-bit words in memory order, and the port.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let word = |at| u32::from_str_radix(ip.get(at..at + 8)?, 16).ok();
@@ -81,7 +84,7 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// Connections of the network namespace that have ended not long ago, whoever's they were.
+/// Returns recently ended connections of the network namespace, of any process.
 fn ended() -> Vec<Ends> {
     let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
     let texts = tables.map(|table| fs::read_to_string(table).unwrap_or_default());
@@ -90,14 +93,14 @@ fn ended() -> Vec<Ends> {
     ended.map(|(ends, _)| ends).collect()
 }
 
-/// This process's TCP sockets.
+/// Returns this process's TCP sockets.
 fn own_sockets() -> Option<Vec<TcpSocket>> {
     let open = fs::read_dir("/proc/self/fd").ok()?.flatten();
     let descriptors = open.filter_map(|one| one.file_name().to_str()?.parse().ok());
     Some(descriptors.filter_map(TcpSocket::of).collect())
 }
 
-/// Connections that the namespace opened and accepted since it began.
+/// Returns the numbers of connections that the namespace opened and accepted since it began.
 fn namespace_counts() -> Option<(u64, u64)> {
     let text = fs::read_to_string("/proc/self/net/snmp").ok()?;
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
@@ -107,19 +110,19 @@ fn namespace_counts() -> Option<(u64, u64)> {
     Some((count("ActiveOpens")?, count("PassiveOpens")?))
 }
 
-/// What is known so far.
+/// Observations so far.
 #[derive(Default)]
 struct Seen {
     looks: u32,
     sides: BTreeMap<Side, Peers>,
     connections: HashSet<Ends>,
     round_trips: BTreeMap<Side, (f64, u32)>,
-    /// How many are open to each that this process connects to, look by look.
+    /// Numbers of open connections to each address that this process connects to, look by look.
     open: BTreeMap<SocketAddr, Vec<i64>>,
 }
 
 impl Seen {
-    /// Whether it is seen for the first time.
+    /// Returns whether a connection is seen for the first time, and remembers it.
     fn is_new(&mut self, ends: Ends) -> bool {
         self.connections.len() < MOST_CONNECTIONS && self.connections.insert(ends)
     }
@@ -183,7 +186,7 @@ impl Seen {
     fn look_for_ended(&mut self, is_first: bool) {
         for ends in ended() {
             let (is_new, side) = (self.is_new(ends), self.side(ends));
-            // Of addresses that this process has to do with; others are somebody else's.
+            // Count only addresses that this process deals with; others are another process's.
             if let Some(peers) = self.sides.get_mut(&side).filter(|_| is_new && !is_first) {
                 peers.ended += 1;
             }
@@ -229,7 +232,7 @@ impl Seen {
 }
 
 impl Sockets {
-    /// What the rules want to know.
+    /// Returns the figures that the rules judge.
     pub(crate) fn evidence(self) -> Connections {
         Connections {
             seconds: self.seconds,
@@ -300,7 +303,7 @@ fn take(until: &Until<'_>) -> Option<Sockets> {
     let mut tables_due = began;
     loop {
         let looked = Instant::now();
-        // At the end once more.
+        // Look at the tables once more at the end.
         if tables_due <= looked || until.is_over() {
             seen.look_for_ended(tables_due == began);
             tables_due = looked + PAUSE_OF_TABLES.max(looked.elapsed() * PAUSE_OF_TABLE);
@@ -309,7 +312,7 @@ fn take(until: &Until<'_>) -> Option<Sockets> {
             return Some(seen.told(began, before));
         }
         let looked = Instant::now();
-        // Where no descriptor is left for a moment, the other looks count.
+        // If no descriptor is left for a moment, the other looks count.
         let _ = seen.look();
         until.sleep(PAUSE.max(looked.elapsed() * PAUSE_OF_LOOKS));
     }

@@ -1,15 +1,15 @@
-//! What the kernel tells of one TCP socket of this process.
+//! Kernel's figures of one TCP socket of this process.
 //!
-//! The socket is the service's, which may close it at any moment, and its descriptor may be another file's the next
-//! moment. That is sound, because all calls here only read, into memory of ours, and fail on what is no socket; and
-//! no figure is taken for another socket's, because the descriptor stood for the same inode before and after. A
-//! duplicate of the descriptor would be surer, and keep the connection open when the service closes it.
+//! The service may close the socket at any moment, and its descriptor may then stand for another file. That is sound,
+//! because all calls here only read, into memory of ours, and fail on anything that is no socket. No figure is taken
+//! for another socket's, because the descriptor must stand for the same inode before and after. A duplicate of the
+//! descriptor would be safer, but it would keep the connection open after the service closes it.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 
-/// Where a figure of 32 bits is in the kernel's `struct tcp_info`, which only ever grows at its end.
+/// Positions of 32-bit figures in the kernel's `struct tcp_info`, which only ever grows at its end.
 const SND_MSS: usize = 4;
 const UNACKED: usize = 6;
 const LAST_DATA_SENT: usize = 11;
@@ -17,7 +17,7 @@ const RTT: usize = 17;
 const SND_CWND: usize = 20;
 const NOTSENT_BYTES: usize = 36;
 
-/// Milliseconds for which a small piece waits, from which the other end delays its acknowledgement.
+/// Shortest wait of a small piece, in milliseconds, that means that the other end delays its acknowledgement.
 const LONG_MS: u32 = 10;
 
 /// States of a socket, as the kernel numbers them.
@@ -29,27 +29,27 @@ const LISTEN: u8 = 10;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TcpSocket {
     pub(crate) local: SocketAddr,
-    /// Nothing, of one that is not connected.
+    /// Address of the other end; `None` if the socket is not connected.
     pub(crate) remote: Option<SocketAddr>,
     state: u8,
-    /// Whether Nagle's algorithm is off.
+    /// True if Nagle's algorithm is off.
     pub(crate) is_nodelay: bool,
-    /// Segments that were sent and not acknowledged; of a listener, connections that nobody has accepted yet.
+    /// Segments that were sent and not acknowledged; for a listener, connections that were not accepted yet.
     unacknowledged: u32,
     /// Bytes that were written and not sent.
     unsent: u32,
-    /// Bytes of a full segment.
+    /// Size of a full segment, in bytes.
     segment: u32,
-    /// Segments that may be on their way at once.
+    /// Most segments that may be in flight at once.
     window: u32,
-    /// Since the last piece was sent.
+    /// Time since the last data was sent, in milliseconds.
     since_sent_ms: u32,
-    /// Smoothed, in microseconds.
+    /// Smoothed round-trip time, in microseconds.
     pub(crate) round_trip_us: u32,
 }
 
 impl TcpSocket {
-    /// That of `descriptor`, if there is one.
+    /// Returns the TCP socket of `descriptor`, if it is one.
     pub(crate) fn of(descriptor: i32) -> Option<Self> {
         let before = socket_inode(descriptor)?;
         let info: [u32; 64] = option(descriptor, libc::TCP_INFO)?;
@@ -75,7 +75,7 @@ impl TcpSocket {
         self.state == LISTEN
     }
 
-    /// Connections of a listener that nobody has accepted yet.
+    /// Returns the number of a listener's connections that were not accepted yet.
     pub(crate) fn unaccepted(&self) -> u32 {
         self.unacknowledged
     }
@@ -84,13 +84,14 @@ impl TcpSocket {
         [ESTABLISHED, CLOSE_WAIT].contains(&self.state)
     }
 
-    /// Whether something was written that has not been acknowledged.
+    /// Returns whether written data has not been acknowledged.
     pub(crate) fn is_queued(&self) -> bool {
         self.unsent > 0 || self.unacknowledged > 0
     }
 
-    /// Returns whether less than a segment has waited for an acknowledgement for long, and nothing else keeps it from being
-    /// sent. Each small piece waits for a round trip; only an acknowledgement that the other end delays is a fault.
+    /// Returns whether less than a segment has waited for an acknowledgement for long, while nothing else keeps it from
+    /// being sent. Each small piece waits for a round trip; it is a fault only if the other end delays the
+    /// acknowledgement.
     pub(crate) fn is_held_by_nagle(&self) -> bool {
         let is_small = (1..self.segment).contains(&self.unsent);
         let is_alone = (1..self.window).contains(&self.unacknowledged);
@@ -99,7 +100,7 @@ impl TcpSocket {
     }
 }
 
-/// Which socket it is, if it is one.
+/// Returns the inode of the socket, if the descriptor stands for one.
 fn socket_inode(descriptor: i32) -> Option<libc::ino_t> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: it writes to `stat`, which has room for it, or fails; a descriptor may be any number.
@@ -112,7 +113,8 @@ fn socket_inode(descriptor: i32) -> Option<libc::ino_t> {
     (stat.st_mode & libc::S_IFMT == libc::S_IFSOCK).then_some(stat.st_ino)
 }
 
-/// The value of an option of TCP, with zeros where the kernel tells less; nothing of another kind of socket.
+/// Returns the value of a TCP option, with zeros for words that the kernel does not write, or `None` for any other kind
+/// of socket.
 fn option<const WORDS: usize>(descriptor: i32, name: i32) -> Option<[u32; WORDS]> {
     let mut value = [0_u32; WORDS];
     let mut length = libc::socklen_t::try_from(size_of_val(&value)).ok()?;
@@ -123,12 +125,12 @@ fn option<const WORDS: usize>(descriptor: i32, name: i32) -> Option<[u32; WORDS]
     (failed == 0).then_some(value)
 }
 
-/// `getsockname` or `getpeername`.
+/// Type of `getsockname` and `getpeername`.
 type Ask = unsafe extern "C" fn(i32, *mut libc::sockaddr, *mut libc::socklen_t) -> i32;
 
 fn address(descriptor: i32, ask: Ask) -> Option<SocketAddr> {
-    // Of 28 bytes the kernel writes 16 or all: the family, the port as it is sent, and for IPv6 four bytes more
-    // before the address.
+    // The kernel writes 16 bytes for IPv4 and 28 for IPv6: the family, the port in network order, for IPv6 four more
+    // bytes, then the address.
     let mut bytes = [0_u8; 28];
     let mut length = libc::socklen_t::try_from(bytes.len()).ok()?;
     // SAFETY: it writes at most `length` bytes to `bytes`, which has as many, or fails; a descriptor may be any number.

@@ -1,9 +1,9 @@
-//! Pictures of profiles of threads.
+//! Flamegraphs of thread profiles.
 
 use crate::error::EndpointError;
 use crate::threads::ThreadProfile;
 
-/// An SVG that zooms and searches.
+/// Returns an SVG that can be zoomed and searched.
 #[cfg(feature = "flamegraph")]
 pub(crate) fn draw(
     profile: &ThreadProfile,

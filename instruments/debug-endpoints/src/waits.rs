@@ -20,7 +20,7 @@ pub(crate) struct Waits {
 }
 
 impl Default for Waits {
-    /// Armed, so that requests are seen that began before the profile: in a service whose requests
+    /// Makes an armed profiler, which also sees requests that began before the profile. In a service whose requests
     /// hang, there are no others.
     fn default() -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Waits {
         within(1..=100_000, captures, "captures", duration, 1)?;
         let options = ProfileOptions::lasting(duration).captures_per_second(captures);
         memory_left::is_enough()?;
-        // Held until the names are looked up, also for a client that hangs up before.
+        // The permit is held until the names are looked up, even if the client hangs up before.
         let permit = permit::waits()?;
         let profile = self.profiler.profile_holding(options, permit).await;
         let profile = profile.map_err(|error| match error {

@@ -27,7 +27,7 @@ async fn the_listener_answers_when_the_service_has_no_descriptors_left() {
     let clients: Vec<_> = (0..30)
         .map(|_| TcpSocket::new_v4().expect("a socket"))
         .collect();
-    // Whoever has answered has opened all that it keeps open.
+    // Once it has answered, the listener has opened all descriptors that it keeps open.
     let first = TcpSocket::new_v4().expect("a socket");
     answer(first, admin).await.expect("an answer");
     let (_, most) = rlimit::Resource::NOFILE.get().expect("a limit");

@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 /// There is one profile at a time in a process, and these tests share one.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// What is left of a service in which nobody gets past the handler `stuck_here`.
+/// Lock that the handler `stuck_here` waits for, so that no request gets past it.
 static LOCK: Mutex<()> = Mutex::const_new(());
 
 async fn stuck_here(Path(_): Path<u32>) -> &'static str {
@@ -26,7 +26,7 @@ async fn stuck_here(Path(_): Path<u32>) -> &'static str {
     "never"
 }
 
-/// What is answered to a text, until the connection ends.
+/// Sends a request as text, and returns all that is answered until the connection ends.
 fn raw(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(request.as_bytes()).expect("sent");
@@ -35,7 +35,7 @@ fn raw(address: SocketAddr, request: &str) -> String {
     answer
 }
 
-/// A profile of this kind that is being taken, as long as its seconds are not over.
+/// Begins a profile of this kind, and returns once it is being taken.
 fn begun(admin: SocketAddr, kind: &'static str, seconds: u32) -> JoinHandle<Answer> {
     let patience = Instant::now() + Duration::from_secs(30);
     let first = std::thread::spawn(move || {
@@ -54,12 +54,12 @@ fn begun(admin: SocketAddr, kind: &'static str, seconds: u32) -> JoinHandle<Answ
     first
 }
 
-/// Endpoints whose router answers whatever connects from this machine.
+/// Returns endpoints whose router answers every request from this machine.
 fn trusting() -> DebugEndpoints {
     DebugEndpoints::new().trust_loopback()
 }
 
-/// As [`common::service`], of one in which nobody gets an order.
+/// Starts a [`common::service`] in which no order is ever answered.
 fn service(debug: impl FnOnce() -> DebugEndpoints) -> (Runtime, SocketAddr, SocketAddr) {
     common::service(debug, |debug| {
         Router::new()
@@ -261,7 +261,7 @@ fn a_name_that_leads_here_and_is_not_ours_is_refused() {
         let followed = [embedded[0], embedded[1], ("Sec-Fetch-Dest", "document")];
         assert_eq!(ask_as(address, "/debug", &followed).status, 200);
     }
-    // The service itself answers by any name.
+    // The service itself answers requests for any host name.
     let own_route = ask_as(own, "/nothing", &[("Host", "shop.example")]);
     assert_eq!(own_route.status, 404);
 }
@@ -281,13 +281,13 @@ fn a_router_without_a_token_answers_nobody_until_the_author_trusts_this_machine(
             assert!(refused.text().contains(way_out), "{}", refused.text());
         }
     }
-    // What the router does not have is still the service's to answer.
+    // The service still answers paths that the router does not have.
     assert_eq!(ask(own, "/at-once").text(), "done");
     assert_eq!(ask(own, "/debug/nothing").status, 404);
     assert_eq!(ask(admin, "/debug").status, 200);
     let (_runtime, own, _) = service(trusting);
     assert_eq!(ask(own, "/debug").status, 200);
-    // A token is asked for also where this machine is trusted.
+    // A token is required even if this machine is trusted.
     let (_runtime, own, _) = service(|| trusting().token("t").expect("one"));
     assert_eq!(ask(own, "/debug").status, 401);
 }
@@ -317,13 +317,13 @@ fn what_a_proxy_passes_on_is_refused_also_where_this_machine_is_trusted() {
             sentence.contains("proxy") && sentence.contains("set a token"),
             "{sentence}"
         );
-        // Whoever puts a proxy before a port that has nothing else does so on purpose.
+        // The listener's port has nothing else, so a proxy in front of it is there on purpose.
         assert_eq!(
             ask_as(admin, "/debug", &[("Host", "localhost"), header]).status,
             200
         );
     }
-    // All that nginx before 1.29.7 says of itself by default.
+    // The only sign of nginx before 1.29.7 in its default configuration is HTTP/1.0.
     let nginx = raw(own, "GET /debug HTTP/1.0\r\nHost: localhost\r\n\r\n");
     assert!(nginx.starts_with("HTTP/1.0 403"), "{nginx}");
     let (_runtime, own, _) = service(|| DebugEndpoints::new().token("t").expect("one"));
@@ -368,7 +368,7 @@ fn a_profile_without_a_wait_says_how_many_requests_were_answered_meanwhile() {
         assert_eq!(ask(own, "/at-once").text(), "done");
     }
     let answer = profile.join().expect("an answer");
-    // One that was caught in its microseconds makes a profile.
+    // A request that was sampled in its microseconds makes a profile.
     let is_said = answer.text().contains("but 3 finished meanwhile");
     assert!(answer.status == 200 || is_said, "{}", answer.text());
 }
@@ -413,7 +413,7 @@ fn one_profile_of_a_kind_at_a_time_and_none_once_nobody_waits() {
         first
     });
     let first: Vec<_> = first.collect();
-    // Who asked hangs up: the next one need not wait for ten minutes.
+    // The first clients hang up, so the next one need not wait for ten minutes.
     drop(first);
     let patience = Instant::now() + Duration::from_secs(30);
     for (path, _) in kinds {
@@ -424,7 +424,7 @@ fn one_profile_of_a_kind_at_a_time_and_none_once_nobody_waits() {
     }
 }
 
-/// Sixty-four of each kind that hold a connection and are owed nothing, and more than there are places.
+/// Opens 100 connections of each kind that is owed no answer, which is more than the 64 that the listener keeps open.
 #[test]
 fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
     let token = || DebugEndpoints::new().token("t").expect("one");
@@ -436,7 +436,7 @@ fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
         (token, "Host: x\r\nAuthorization: Bearer t"),
     ] {
         let (_runtime, _, admin) = service(debug);
-        // Of an answer too large for the buffers between, were it sent again and again.
+        // These requests together have more answers than the buffers hold, if the listener sends them all.
         let pipelined = format!("GET /debug HTTP/1.1\r\n{right}\r\n\r\n").repeat(5_000);
         for request in [
             "",
@@ -449,7 +449,7 @@ fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
                     .map(|_| {
                         let mut stream = TcpStream::connect(admin).expect("it listens");
                         stream.set_nonblocking(true).expect("set");
-                        // As much as the buffers take, and never a read.
+                        // The client writes as much as the buffers take, and never reads.
                         let _ = stream.write_all(request.as_bytes());
                         stream
                     })
@@ -460,7 +460,7 @@ fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
                 assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
                 began.elapsed()
             };
-            // A machine that stands still takes so long once, and who waits for others each time.
+            // A machine that stalls takes so long once; a client that waits for others takes so long each time.
             let mut attempts = (0..3).map(|_| answered_after());
             let is_soon = attempts.any(|after| after < Duration::from_secs(4));
             assert!(is_soon, "behind clients that send {request:.40}");
@@ -468,7 +468,7 @@ fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
     }
 }
 
-/// Who asked for a profile and was let in keeps its place, whoever else comes.
+/// Checks that a client whose profile is being taken keeps its connection, whatever other clients come.
 #[test]
 fn a_profile_that_is_being_taken_is_not_crowded_out() {
     let _alone = ALONE.lock();
@@ -495,7 +495,7 @@ fn a_connection_answers_once_and_a_refused_one_not_at_all_again() {
         let mut stream = TcpStream::connect(admin).expect("it listens");
         stream.write_all(twice.as_bytes()).expect("sent");
         let mut answers = Vec::new();
-        // What was not read ends a connection with a reset.
+        // The connection ends with a reset if the listener left requests unread.
         let _ = stream.read_to_end(&mut answers);
         let answers = String::from_utf8_lossy(&answers)
             .matches("HTTP/1.1 ")

@@ -15,7 +15,7 @@ use common::ask;
 use debug_endpoints::DebugEndpoints;
 use rlimit::Resource;
 
-/// Says to a test which service it is to be.
+/// Environment variable that tells a test which service to run.
 const SERVICE: &str = "LIMITED_SERVICE";
 
 const ENDPOINTS: [&str; 9] = [
@@ -30,7 +30,7 @@ const ENDPOINTS: [&str; 9] = [
     "/debug/look",
 ];
 
-/// A user with no process but that of the test: `RLIMIT_NPROC` is of all that a user has, and root has no limit.
+/// User with no process but that of the test: `RLIMIT_NPROC` counts all processes of a user, and root has no limit.
 const NOBODY_ELSE: u32 = 54_321;
 
 fn is_root() -> bool {
@@ -38,9 +38,9 @@ fn is_root() -> bool {
     status.contains("\nUid:\t0\t")
 }
 
-/// Runs a test of this file again as the service that `what` says; yields what it printed, if it did not end by itself.
+/// Runs a test of this file again as the service that `what` names, and returns its output if it did not end by itself.
 fn service_process(test: &str, what: &str) -> String {
-    // Another user has to be able to run it.
+    // Another user has to be able to run the program.
     let readable = Permissions::from_mode(0o755);
     let mut folder = tempfile::Builder::new();
     let folder = folder.permissions(readable).tempdir().expect("a folder");
@@ -68,7 +68,7 @@ fn service_process(test: &str, what: &str) -> String {
     printed
 }
 
-/// The service's runtime on a thread of its own, and the address of its endpoints.
+/// Starts the service's runtime on a thread of its own, and returns the address of its endpoints.
 fn begin(mut runtime: tokio::runtime::Builder) -> SocketAddr {
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("{panic}");
@@ -92,7 +92,7 @@ fn begin(mut runtime: tokio::runtime::Builder) -> SocketAddr {
     addresses.recv().expect("it listens")
 }
 
-/// Asks all endpoints; each has to answer, and where it cannot, to say so with a word of `why`.
+/// Asks all endpoints. Each has to answer, or to say why it cannot with one of the words `why`.
 fn ask_all(admin: SocketAddr, why: &[&str]) {
     for path in ENDPOINTS {
         let answer = ask(admin, &format!("{path}?seconds=0.1"));
@@ -120,7 +120,7 @@ fn a_service_that_can_start_no_more_threads_answers_and_lives() {
                 "a_service_that_can_start_no_more_threads_answers_and_lives",
                 &format!("{flavour} 0"),
             );
-            // Only a user without other processes is left so few.
+            // Only for a user without other processes can the limit be so low, which takes root.
             for more in if is_root() { &[1, 2, 3, 5][..] } else { &[] } {
                 service_process(
                     "a_service_that_can_start_no_more_threads_answers_and_lives",

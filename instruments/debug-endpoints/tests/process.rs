@@ -1,4 +1,4 @@
-//! What CPU profiles do to their process: its memory, its signals, its threads.
+//! Effects of CPU profiles on their process: its memory, its signals, its threads.
 #![cfg(all(target_os = "linux", feature = "cpu"))]
 #![allow(unsafe_code)] // A handler of the test's own.
 
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use common::{Answer, ask};
 use debug_endpoints::DebugEndpoints;
 
-/// Both tests look at the whole process.
+/// Lock for the tests, which look at the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const PROFILE: &str = "/debug/pprof/profile?seconds=0.5&format=folded";
 
-/// Computes for so long of its own CPU time, in a function that a profile names.
+/// Computes for this much CPU time, in a function that a profile names.
 #[inline(never)]
 fn computes_here(cpu_time: Duration) {
     let began = cpu_time::ThreadTime::now();
@@ -171,7 +171,7 @@ fn threads_that_begin_during_a_profile_are_in_it() {
     assert!(samples_of(&profile, "late;") > 0, "{}", profile.text());
 }
 
-/// A number of this process, in KiB or as bits.
+/// Returns a number of this process's status, in KiB or as bits.
 fn status(name: &str, radix: u32) -> u64 {
     let text = fs::read_to_string("/proc/self/status").expect("this is Linux");
     let line = text.lines().find_map(|line| line.strip_prefix(name));

@@ -16,7 +16,7 @@ fn what_is_not_watched_is_told_until_it_is() {
         (heartbeat, metrics)
     };
     let (heartbeat, metrics) = asked(admin);
-    // The thread that made the endpoints gave its name.
+    // The runtime has the name of the thread that made the endpoints.
     assert!(heartbeat.contains("with 2 workers\""), "{heartbeat}");
     assert!(
         metrics.contains("\nprocess_event_loops_not_watched 0\n"),

@@ -1,9 +1,9 @@
-//! Profiles of all kinds in turn, of a service under load, in a process of its own: its first CPU profile is
-//! taken under load too.
+//! Profiles of all kinds in turn, of a service under load. It has a process of its own, so that its first CPU profile
+//! is also taken under load.
 //!
-//! A sampler that takes a lock in a signal handler deadlocks sooner or later, and so does whoever looks
-//! names up while the allocator records its callers. Whoever stops threads for their stacks must not end the calls
-//! that these are in. `PROFILES` says how many rounds there are.
+//! A sampler that takes a lock in a signal handler deadlocks sooner or later. So does a thread that looks names up
+//! while the allocator records its callers. A profiler that stops threads for their stacks must not end the calls that
+//! they are in. `PROFILES` sets the number of rounds.
 #![cfg(all(target_os = "linux", feature = "cpu"))]
 #![allow(unsafe_code)] // Calls whose errors the standard library hides.
 
@@ -34,7 +34,7 @@ async fn computes() -> String {
     numbers.len().to_string()
 }
 
-/// The answer, as soon as no other profile is being taken.
+/// Asks until no other profile is being taken, and returns the answer.
 fn ask_until_free(address: SocketAddr, path: &str) -> Answer {
     let patience = Instant::now() + Duration::from_secs(60);
     loop {
@@ -80,7 +80,7 @@ impl Load {
     }
 }
 
-/// CPU profiles send signals, which interrupt calls.
+/// Lock for the tests, since the signals of CPU profiles interrupt calls.
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -93,7 +93,7 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
     let load = Load::on(own);
     let mut deepest = 0;
     for round in 0..rounds {
-        // Both at once, as a collector asks; every other time whoever asked for the second hangs up.
+        // Ask for both at once, as a collector does. Every other time, the client of the second hangs up.
         let waits = std::thread::spawn(move || {
             if round % 2 == 0 {
                 let waits = ask_until_free(admin, "/debug/pprof/await?seconds=0.1&captures=2000");
@@ -131,7 +131,8 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
     assert_eq!(ask(own, "/").status, 200);
 }
 
-/// Whether there is an answer, another profile's error for one, within a tenth of a second.
+/// Returns whether there is any answer within a tenth of a second, such as the error that another profile is being
+/// taken.
 fn has_answer_soon(address: SocketAddr, path: &str) -> bool {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
@@ -140,7 +141,7 @@ fn has_answer_soon(address: SocketAddr, path: &str) -> bool {
     stream.read(&mut [0; 16]).is_ok()
 }
 
-/// Waits in one way, again and again, until `stop`; yields how often it did, and what was not as it is to be.
+/// Waits in one way, again and again, until `stop`. Returns the number of waits, and that of waits that went wrong.
 fn waiter(
     stop: &Arc<AtomicBool>,
     mut wait: impl FnMut() -> bool + Send + 'static,
@@ -156,7 +157,7 @@ fn waiter(
     })
 }
 
-/// One of each kind of call that a stop might end.
+/// Starts one waiter for each kind of call that a stop might end.
 fn waiters(stop: &Arc<AtomicBool>) -> [(&'static str, JoinHandle<(u32, u32)>); 5] {
     let (silent, open) = UnixStream::pair().expect("a pair");
     let time_out = Duration::from_millis(30);
@@ -190,7 +191,7 @@ fn waiters(stop: &Arc<AtomicBool>) -> [(&'static str, JoinHandle<(u32, u32)>); 5
         // SAFETY: there is room for one.
         unsafe { libc::epoll_wait(events, &raw mut event, 1, time_out) == 0 }
     };
-    // Is hardly ever where it was looked for.
+    // This waiter computes in between, so it has mostly moved on between a look and the stop.
     let computes = move || {
         std::hint::black_box((0..20_000).map(std::hint::black_box).sum::<u64>());
         epoll(1)
@@ -224,7 +225,7 @@ fn stacks_of_threads_end_no_call_and_lose_no_request() {
     unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
     let mut sent = 0;
     for round in 0..rounds {
-        // Looking names up takes longer than all else, so mostly whoever has asked hangs up once it has begun.
+        // Looking names up takes longer than all else, so most clients hang up once a profile has begun.
         if round % 10 > 0 {
             while has_answer_soon(admin, "/debug/threads?seconds=60") {}
         } else {
@@ -236,7 +237,7 @@ fn stacks_of_threads_end_no_call_and_lose_no_request() {
                 profile.text()
             );
         }
-        // Only to a thread that waits in none of these: the main one.
+        // Send the signal only to a thread that waits in none of these calls: the main one.
         // SAFETY: the handler is installed.
         sent += u32::from(unsafe {
             libc::syscall(
@@ -246,7 +247,7 @@ fn stacks_of_threads_end_no_call_and_lose_no_request() {
                 libc::SIGUSR1,
             ) == 0
         });
-        // Of two that wait for a thread at the same time the system keeps one.
+        // If two of these signals are pending for a thread, the system keeps one, so wait for each.
         let patience = Instant::now() + Duration::from_secs(60);
         while HANDLED.load(Ordering::Relaxed) < sent {
             assert!(Instant::now() < patience, "signal {sent} is lost");
@@ -263,7 +264,7 @@ fn stacks_of_threads_end_no_call_and_lose_no_request() {
     }
     load.end();
     assert_eq!(HANDLED.load(Ordering::Relaxed), sent, "no signal is lost");
-    // The last that nobody awaits may still stop threads; whoever gets an answer comes after it.
+    // The last abandoned profile may still stop threads; a profile that gets an answer comes after it.
     assert_eq!(
         ask_until_free(admin, "/debug/threads?seconds=0.1").status,
         200

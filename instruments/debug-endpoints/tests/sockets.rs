@@ -1,4 +1,4 @@
-//! What is told of a process's connections, in a process of its own: all of them count.
+//! Report on a process's connections, in a process of its own, because all of them count.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use debug_endpoints::DebugEndpoints;
 
-/// Answers each line on a connection in two pieces with a moment between.
+/// Starts a server that answers each line on a connection in two pieces, with a moment between.
 fn in_two_pieces(is_nodelay: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -30,7 +30,7 @@ fn in_two_pieces(is_nodelay: bool) -> SocketAddr {
     address
 }
 
-/// Asks so often on one connection.
+/// Sends `times` requests on one connection.
 fn asks(address: SocketAddr, times: u32) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_nodelay(true).expect("set");
@@ -40,7 +40,7 @@ fn asks(address: SocketAddr, times: u32) {
     }
 }
 
-/// One after the other, so that each load is the only one.
+/// Runs the loads one after the other, so that each is the only one.
 #[test]
 fn connections_are_counted_and_nagle_is_accused_where_it_holds_something_back() {
     let admin = DebugEndpoints::new().listen("127.0.0.1:0").expect("a port");
@@ -54,7 +54,7 @@ fn connections_are_counted_and_nagle_is_accused_where_it_holds_something_back() 
         })
     };
 
-    // A watcher that is held up does not see what was there for a moment.
+    // A watcher that is held up may miss data that waits only for a moment, so this tries several times.
     let told_of = |load: &(dyn Fn() + Sync), format: &str, words: &[&str]| {
         let mut missed = Vec::new();
         while missed.len() < 5 {
@@ -72,7 +72,7 @@ fn connections_are_counted_and_nagle_is_accused_where_it_holds_something_back() 
         "1 of 1 connections on port {} hold small pieces back, by Nagle's algorithm",
         slow.port()
     );
-    // Loopback delays acknowledgements as any other network does, unless the kernel was told otherwise.
+    // Loopback delays acknowledgements like any other network, unless the kernel is configured otherwise.
     told_of(&|| asks(slow, 25), "", &[&accused, "Set TCP_NODELAY"]);
 
     let quick = in_two_pieces(true);

@@ -1,4 +1,4 @@
-//! Where threads are blocked, in services with each kind of fault.
+//! Places at which threads are blocked, in services with each kind of fault.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -24,7 +24,7 @@ use tokio::runtime::Runtime;
 /// There is one profile at a time in a process, and these tests share one.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// As of a map whose guards can be held across an await.
+/// Lock like that of a map whose guards can be held across an await.
 struct Shard {
     is_taken: Mutex<bool>,
     freed: Condvar,
@@ -32,7 +32,7 @@ struct Shard {
 
 struct Guard;
 
-/// Whoever waits in vain ends.
+/// Flag that ends threads that wait in vain.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 static SHARD: Shard = Shard {
@@ -61,12 +61,12 @@ impl Drop for Guard {
 
 async fn visit() -> &'static str {
     let _guard = SHARD.lock();
-    // Whoever is to wake this up waits for the guard.
+    // The thread that should wake this task up is blocked on the guard.
     tokio::time::sleep(Duration::from_millis(20)).await;
     "visited"
 }
 
-/// As [`common::service`]; a failing test does not wait for workers that are blocked for ever.
+/// Starts a [`common::service`]; a failing test does not wait for workers that are blocked for ever.
 fn service(app: impl FnOnce(&DebugEndpoints) -> Router) -> (Service, SocketAddr, SocketAddr) {
     let (runtime, own, admin) = common::service(DebugEndpoints::new, app);
     (Service(Some(runtime)), own, admin)
@@ -80,14 +80,14 @@ impl Drop for Service {
     }
 }
 
-/// A request whose answer nobody waits for, as long as this lives.
+/// Sends a request without waiting for its answer; it goes on as long as the returned stream lives.
 fn send(address: SocketAddr, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: shop\r\n\r\n").expect("sent");
     stream
 }
 
-/// The line of a profile that has all of these; profiles are taken until there is one.
+/// Returns the line of a profile that has all of these parts; profiles are taken until there is one.
 fn line_with(admin: SocketAddr, parts: &[&str]) -> String {
     let patience = Instant::now() + Duration::from_secs(30);
     loop {
@@ -118,7 +118,7 @@ fn a_guard_held_across_an_await_is_found_when_no_worker_is_left() {
             "Shard",
         ],
     );
-    // Whoever builds without debug information, as this repository does not, has no lines.
+    // A build without debug information has no lines.
     if option_env!("CARGO_PROFILE_TEST_DEBUG") != Some("0") {
         assert!(line.contains("tests/threads.rs:"), "{line}");
     }
@@ -136,7 +136,7 @@ fn a_guard_held_across_an_await_is_found_when_no_worker_is_left() {
     let stuck = threads.iter().find(stuck).expect("a worker");
     let own = stuck["stacks"][0]["own"].as_str().expect("a function");
     assert!(own.contains("threads::") && !own.contains("std::"), "{own}");
-    // Those that sleep are stopped once, and not at each of the moments.
+    // Sleeping threads are stopped once, and not at each of the moments.
     let (moments, stops) = (&stuck["samples"], stuck["stops"].as_u64());
     assert!(
         stops.is_some_and(|stops| stops < 5),
@@ -150,7 +150,7 @@ static CHILD: Mutex<Option<Child>> = Mutex::new(None);
 static SENDER: Mutex<Option<mpsc::Sender<()>>> = Mutex::new(None);
 type End = fn();
 
-/// Goes up when whoever sleeps in vain is to end.
+/// Counter that is raised to end threads that sleep in vain.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
 fn sleep_in_vain() {
@@ -316,7 +316,7 @@ fn where_calls_are_forbidden_there_are_names_states_and_calls_and_the_reason() {
     const HERE: &str = "where_calls_are_forbidden_there_are_names_states_and_calls_and_the_reason";
     let Ok(forbidden) = std::env::var("FORBIDDEN") else {
         for call in ["ptrace", "process_vm_readv"] {
-            // What forbids it cannot be taken back, so it takes another process.
+            // A filter cannot be taken back, so each runs in another process.
             let mut tests = Command::new(std::env::current_exe().expect("this program"));
             let output = tests
                 .env("FORBIDDEN", call)
@@ -364,7 +364,7 @@ fn where_calls_are_forbidden_there_are_names_states_and_calls_and_the_reason() {
     }
 }
 
-/// As seccomp profiles of containers do.
+/// Forbids a system call, as seccomp profiles of containers do.
 fn forbid(call: libc::c_long) {
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let eperm = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();

@@ -1,4 +1,4 @@
-//! The lines that a warp service takes.
+//! A warp service with the lines that the endpoints need.
 
 use std::io::Error;
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! What was seen of a process, as plain data: instruments fill it, rules judge it.
+//! Observations of a process, as plain data: instruments fill it, rules judge it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use serde::Serialize;
 use crate::threads::ThreadProfile;
 use crate::thresholds::LITTLE_MEMORY;
 
-/// All that was seen of a process during some time. What is missing was not looked at.
+/// Observations of a process during some time. A missing part was not observed.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// How long was looked, in seconds.
+    /// Length of the observation, in seconds.
     pub seconds: f64,
-    /// CPUs that there are.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// CPUs that the process kept busy, on average.
+    /// Mean number of CPUs that the process kept busy.
     pub cpus_used: f64,
-    /// What became of requests, and where they waited.
+    /// Outcomes of requests, and the places where they waited.
     pub requests: Option<Requests>,
-    /// What threads did.
+    /// Profile of threads.
     pub threads: Option<Arc<ThreadProfile>>,
     /// Async runtimes that were watched.
     pub runtimes: Vec<Runtime>,
@@ -30,19 +30,19 @@ pub struct Evidence {
     pub connections: Option<Connections>,
     /// File descriptors.
     pub descriptors: Option<Descriptors>,
-    /// The functions with most samples of a CPU profile that was taken meanwhile.
+    /// The functions with most samples in a CPU profile of the same time.
     pub cpu_profile: Option<String>,
-    /// What was not seen, and why.
+    /// Observations that are missing, each with the reason.
     pub not_seen: Vec<String>,
 }
 
 impl Evidence {
-    /// Returns whether the CPUs have next to nothing left to give.
+    /// Returns whether the CPUs are the limit: the process used nearly all of their time.
     pub fn is_cpu_limit(&self) -> bool {
         self.cpus_used >= crate::thresholds::CPU_LIMIT * self.cpus as f64
     }
 
-    /// Connections to other services that were open at a time; 1 where that is not known.
+    /// Returns the number of connections to other services that were open at once; 1 if that is not known.
     pub fn open_upstreams(&self) -> usize {
         let mut open = 0;
         if let Some(connections) = &self.connections {
@@ -61,15 +61,15 @@ pub struct Requests {
     pub in_flight: f64,
     /// Mean time of a request, over all routes.
     pub latency_ms: Option<f64>,
-    /// Connections that went on as another protocol since the process began: WebSockets.
+    /// Connections that were upgraded to another protocol since the process began, such as WebSockets.
     pub upgraded: u64,
     /// Routes, and bodies of answers, with most requests in flight first.
     pub routes: Vec<Route>,
-    /// Where requests were, most of them first.
+    /// Places where requests were, the one with most requests first.
     pub places: Vec<Place>,
-    /// Who let go of what requests waited for; of each place the largest part first.
+    /// Code that released what requests waited for; for each place the largest share first.
     pub releases: Vec<Release>,
-    /// Futures that requests had and did not poll.
+    /// Futures that requests held and did not poll.
     pub unpolled: Vec<Unpolled>,
 }
 
@@ -78,15 +78,15 @@ pub struct Requests {
 pub struct Route {
     /// Its name.
     pub name: String,
-    /// Bodies of answers, or waits for a service, which are no requests.
+    /// True for bodies of answers and waits for a service, which are no requests.
     pub is_part: bool,
     /// Requests in flight, averaged over time.
     pub in_flight: f64,
     /// Requests that had an answer.
     pub finished: u64,
-    /// Requests that were dropped before, as when their clients leave.
+    /// Requests that were dropped before they had an answer, as when their clients leave.
     pub dropped: u64,
-    /// Mean time after which they were.
+    /// Mean time after which requests were dropped, in milliseconds.
     pub dropped_after_ms: Option<f64>,
     /// Answers by status.
     pub answers: Answers,
@@ -111,14 +111,14 @@ pub struct Answers {
     pub client_errors: u64,
     /// 5xx.
     pub server_errors: u64,
-    /// Of these errors, 408 and 504: a time limit was over.
+    /// Errors with status 408 or 504: a time limit was over.
     pub timed_out: u64,
-    /// Of these errors, 429 and 503: there was no room.
+    /// Errors with status 429 or 503: there was no room.
     pub refused: u64,
 }
 
 impl Answers {
-    /// Adds others to these.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: Self) {
         self.upgraded += other.upgraded;
         self.successful += other.successful;
@@ -135,82 +135,82 @@ impl Answers {
 pub struct Place {
     /// The route.
     pub route: String,
-    /// Frames from the handler inwards, the reader's own with file and line; last what is waited for.
+    /// Frames from the handler inwards, the service's own with file and line; the last is what is waited for.
     pub frames: Vec<String>,
     /// The well-known wait.
     pub wait: Option<Wait>,
     /// Requests there, averaged over time.
     pub in_flight: f64,
-    /// Waits for the same thing that follow each other at that line.
+    /// Number of waits in a row for the same thing at that line.
     pub in_a_row: Option<f64>,
 }
 
 impl Place {
-    /// The innermost line of the reader's.
+    /// Returns the innermost line of the service's own code.
     pub fn line(&self) -> Option<&str> {
         let mut lines = self.frames.iter().rev().map(String::as_str);
         lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
     }
 
-    /// The kind of the wait, if it is well known.
+    /// Returns the kind of the wait, if it is well known.
     pub fn kind(&self) -> Option<WaitKind> {
         self.wait.map(|wait| wait.kind)
     }
 }
 
-/// Who let go of what requests waited for at a place.
+/// Code that released what requests waited for at a place.
 #[derive(Clone, Debug, Default)]
 pub struct Release {
-    /// The route of those that waited.
+    /// The route of the requests that waited.
     pub route: String,
-    /// Where they waited.
+    /// Frames of the place where they waited.
     pub frames: Vec<String>,
-    /// The code that let go, outermost first.
+    /// Frames of the code that released it, outermost first.
     pub by: Vec<String>,
-    /// Of the waits there that ended, from 0 to 1.
+    /// Share of the waits there that this code ended, from 0 to 1.
     pub share: f64,
 }
 
 /// Futures that requests have and do not poll, while they await something else.
 #[derive(Clone, Debug, Default)]
 pub struct Unpolled {
-    /// From the route inwards: where those futures wait.
+    /// Frames at which those futures wait, from the route inwards.
     pub frames: Vec<String>,
-    /// From the route inwards: what the request awaited instead.
+    /// Frames that the request awaited instead, from the route inwards.
     pub instead: Vec<String>,
     /// The code that woke one of them in vain.
     pub woken_by: Vec<String>,
-    /// Requests of which this was seen.
+    /// Requests in which this was seen.
     pub requests: u64,
-    /// Requests that were looked at for it.
+    /// Requests that were checked for it.
     pub of_requests: u64,
-    /// The longest time for which such a future was not polled.
+    /// The longest time for which such a future was not polled, in milliseconds.
     pub longest_ms: Option<f64>,
 }
 
 impl Requests {
-    /// Requests without parts of them.
+    /// Returns the routes that count whole requests, and not parts of them.
     pub fn whole(&self) -> impl Iterator<Item = &Route> {
         self.routes.iter().filter(|route| !route.is_part)
     }
 
-    /// Requests that had an answer.
+    /// Returns the number of requests that had an answer.
     pub fn finished(&self) -> u64 {
         self.whole().map(|route| route.finished).sum()
     }
 
-    /// Requests that were dropped before they had one.
+    /// Returns the number of requests that were dropped before they had an answer.
     pub fn dropped(&self) -> u64 {
         self.whole().map(|route| route.dropped).sum()
     }
 
-    /// Share of the requests whose clients left, before the answer or during its body.
+    /// Returns the share of requests whose clients left, before the answer or during its body.
     pub fn left_share(&self) -> f64 {
         let left: u64 = self.routes.iter().map(|route| route.dropped).sum();
         left as f64 / (self.dropped() + self.finished()).max(1) as f64
     }
 
-    /// Answers of all routes.
+    /// Returns the answers of all routes.
     pub fn answers(&self) -> Answers {
         let mut all = Answers::default();
         for route in self.whole() {
@@ -219,12 +219,12 @@ impl Requests {
         all
     }
 
-    /// The route of this name.
+    /// Returns the route of this name.
     pub fn route(&self, name: &str) -> Option<&Route> {
         self.routes.iter().find(|route| route.name == name)
     }
 
-    /// The code that let most of the requests at a place go, if it is known.
+    /// Returns the code that let most of the requests at a place go, if it is known.
     pub fn release_of(&self, place: &Place) -> Option<&Release> {
         let is_of =
             |release: &&Release| release.route == place.route && release.frames == place.frames;
@@ -241,31 +241,31 @@ pub struct Runtime {
     pub late_p99: f64,
     /// Time for which the last tick had waited in vain, in seconds.
     pub unanswered: f64,
-    /// For each worker, the longest time for which it did not yield, in seconds.
+    /// Longest time for which each worker did not yield, in seconds.
     pub held_worst: Vec<f64>,
     /// Share of the time in which its workers were busy, if that is known.
     pub busy: Option<f64>,
-    /// Wait of a job for a blocking thread: median and worst, in seconds.
+    /// Median wait of a job for a blocking thread, in seconds.
     pub blocking_wait_p50: f64,
-    /// The worst.
+    /// Worst wait of a job for a blocking thread, in seconds.
     pub blocking_wait_worst: f64,
-    /// Time for which the last job had waited in vain.
+    /// Time for which the last job had waited in vain, in seconds.
     pub blocking_unanswered: f64,
 }
 
-/// One of the parts of memory, or another number that may grow.
+/// A part of memory, or another number that may grow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// At the beginning.
+    /// Value at the beginning.
     pub from: i64,
-    /// At the end.
+    /// Value at the end.
     pub to: i64,
-    /// By how much the least of the last third is above the most of the first third.
+    /// Smallest value of the last third, less the largest value of the first third.
     pub rise: i64,
 }
 
 impl Part {
-    /// The part with these values, moment by moment.
+    /// Makes the part with these values, moment by moment.
     pub fn of(values: impl Iterator<Item = i64>) -> Self {
         let values: Vec<_> = values.collect();
         let third = values.len().div_ceil(3);
@@ -278,12 +278,12 @@ impl Part {
         }
     }
 
-    /// Difference between end and beginning.
+    /// Returns the difference between end and beginning.
     pub fn growth(self) -> i64 {
         self.to - self.from
     }
 
-    /// Returns whether it grows, as bytes of memory: by a twentieth, and by more than a little.
+    /// Returns whether it grows, as bytes of memory: by more than a twentieth, and by more than [`LITTLE_MEMORY`].
     pub fn grows(self) -> bool {
         self.rise > LITTLE_MEMORY.max(self.from / 20)
     }
@@ -292,73 +292,73 @@ impl Part {
 /// Memory and tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// How long was looked, in seconds.
+    /// Length of the observation, in seconds.
     pub seconds: f64,
-    /// What is live, or what is resident where nobody tells what is live.
+    /// Live memory in bytes, or resident memory if the allocator does not count what is live.
     pub live: Part,
     /// Tasks of the watched runtimes.
     pub tasks: Part,
-    /// Which part grows, as a sentence.
+    /// A sentence that says which part grows.
     pub says: String,
 }
 
 /// TCP connections of the process.
 #[derive(Clone, Debug, Default)]
 pub struct Connections {
-    /// How long was looked, in seconds.
+    /// Length of the observation, in seconds.
     pub seconds: f64,
-    /// How many times the descriptors were looked at.
+    /// Number of looks at the descriptors.
     pub looks: u32,
     /// Connections that the whole network namespace opened, by the kernel's count.
     pub namespace_opened: Option<u64>,
-    /// And those that it accepted.
+    /// Connections that the whole network namespace accepted, by the kernel's count.
     pub namespace_accepted: Option<u64>,
-    /// To other services.
+    /// Connections to other services.
     pub upstreams: Vec<Peers>,
-    /// From clients.
+    /// Connections from clients.
     pub listeners: Vec<Peers>,
 }
 
 /// Connections to one remote address, or to one port of this process.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Peers {
-    /// The remote address, or the own port.
+    /// The remote address, or the port of this process.
     pub address: String,
-    /// Open at the end.
+    /// Connections open at the end.
     pub open: usize,
-    /// Open at once, at most.
+    /// Most connections open at once.
     pub most_open: usize,
-    /// Of those that are open, at the beginning and at the end.
+    /// Growth of the number of open connections.
     pub growth: Option<Part>,
-    /// That began meanwhile, at least.
+    /// Connections that began in this time; at least this many.
     pub opened: usize,
-    /// The same a second.
+    /// Connections that began each second.
     pub opened_per_second: f64,
-    /// Beside these, ended connections that were seen to be new (`TIME_WAIT`); they may be another process's.
+    /// Further new connections that were only seen after they had ended (`TIME_WAIT`); they may be another process's.
     pub ended: usize,
-    /// The most that had Nagle's algorithm on at once.
+    /// Most connections that had Nagle's algorithm on at once.
     pub without_nodelay: usize,
-    /// Looks at a connection that had something written and not yet acknowledged.
+    /// Looks at a connection with written data that was not yet acknowledged.
     pub queued_looks: u32,
-    /// Those of them in which a small piece had waited for an acknowledgement for long, for Nagle's algorithm alone.
+    /// Number of `queued_looks` in which Nagle's algorithm alone had held a small piece back for long.
     pub held_looks: u32,
     /// Looks at which connections waited to be accepted.
     pub unaccepted_looks: u32,
-    /// The most that did.
+    /// Most connections that waited to be accepted at once.
     pub most_unaccepted: u32,
-    /// The mean of the kernel's estimates.
+    /// Mean of the kernel's round-trip estimates, in milliseconds.
     pub round_trip_ms: Option<f64>,
 }
 
 /// File descriptors.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Descriptors {
-    /// How many may be open at once (`RLIMIT_NOFILE`).
+    /// Most descriptors that may be open at once (`RLIMIT_NOFILE`).
     pub limit: u64,
-    /// Open at the same time, at most.
+    /// Most descriptors that were open at once.
     pub most_open: u64,
     /// Looks that failed because none was left.
     pub none_left: u32,
-    /// Open at the last look, by kind: files, sockets, pipes, event polls.
+    /// Descriptors open at the last look, by kind: files, sockets, pipes, event polls.
     pub by_kind: BTreeMap<String, u64>,
 }

@@ -1,31 +1,31 @@
-//! Findings: what holds requests up, or will.
+//! Findings: faults that hold requests up, or will.
 
 use serde::Serialize;
 
-/// Something that holds requests up, or will.
+/// A fault that holds requests up or will, or a wait that takes most of the time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     /// The rule, or the kind of the wait, for programs: `blocked_worker`, `descriptors`, `lock`.
     pub kind: &'static str,
-    /// How sure it is that this is a fault.
+    /// Certainty that this is a fault.
     pub level: Level,
-    /// All of what follows, in one paragraph.
+    /// Headline, evidence, cause and fix in one paragraph.
     pub says: String,
-    /// What is wrong, and where.
+    /// Fault and its place.
     pub headline: String,
     /// The evidence.
     pub seen: String,
     /// The usual cause.
     pub cause: String,
-    /// What to do.
+    /// Remedy.
     pub fix: String,
     /// The endpoint that shows it.
     pub see: &'static str,
-    /// The larger, the more likely this is what requests wait for.
+    /// Likelihood that requests wait for this; larger is likelier.
     pub weight: f64,
 }
 
-/// How sure it is that a finding is a fault.
+/// Certainty that a finding is a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -33,30 +33,30 @@ pub enum Level {
     Fault,
     /// A limit or a full queue: on purpose, or too small.
     Bound,
-    /// A wait in this service or its database that most of the time goes to; what keeps it is not seen.
+    /// A wait in this service or its database that takes most of the time; its cause was not seen.
     Wait,
 }
 
-/// The words of a finding, in the order in which they are told. Those that are empty are left out.
+/// The words of a finding, in the order in which they are printed. Empty ones are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    /// What is wrong, and where: a sentence of at most twenty words, besides places.
+    /// Fault and its place: a sentence of at most twenty words, not counting places.
     pub headline: String,
     /// The evidence, as sentences.
     pub seen: String,
     /// The usual cause, as sentences.
     pub cause: String,
-    /// What to do, as sentences.
+    /// Remedy, as sentences.
     pub fix: String,
 }
 
 impl Finding {
-    /// A fault.
+    /// Makes a finding of a fault.
     pub fn fault(kind: &'static str, weight: f64, see: &'static str, words: Words) -> Self {
         Self::of(Level::Fault, kind, weight, see, words)
     }
 
-    /// A finding of any level.
+    /// Makes a finding of any level.
     pub fn of(
         level: Level,
         kind: &'static str,
@@ -81,7 +81,7 @@ impl Finding {
         }
     }
 
-    /// The finding in lines, the first of which is what is wrong and where.
+    /// Returns the finding in lines; the first says what is wrong and where.
     pub fn lines(&self) -> String {
         let words = Words {
             headline: String::new(),

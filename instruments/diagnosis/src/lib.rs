@@ -1,10 +1,10 @@
 //! Stacks of the threads of a process, and rules that name what holds its requests up.
 //!
-//! With the feature `threads`, [`threads::sample`] looks at all threads of a process for some time. It takes stacks also
-//! of threads that sleep, which a CPU profile never sees. [`threads::ThreadProfile`] has what they did.
+//! With the feature `threads`, [`threads::sample`] samples all threads of a process. It also takes stacks of sleeping
+//! threads, which a CPU profile never sees. [`threads::ThreadProfile`] is the result.
 //!
-//! [`Evidence`] is all that was seen of a process, as plain data. [`Report::new`] judges it by all rules: a rule is a
-//! function from evidence to [`Finding`]s, and every number of the rules is in [`thresholds`].
+//! [`Evidence`] holds all observations of a process as plain data. [`Report::new`] judges it by all rules: a rule is a
+//! function from evidence to [`Finding`]s. All numbers of the rules are in [`thresholds`].
 
 pub mod evidence;
 mod finding;

@@ -10,7 +10,7 @@ pub struct Part<'a> {
     pub end: u64,
     /// `r-xp`: may be read and executed.
     pub permissions: &'a str,
-    /// Where it begins in its file.
+    /// Offset in its file at which it begins.
     pub offset: u64,
     /// Path of the file, or a name in brackets; empty where it has none.
     pub name: &'a str,
@@ -32,7 +32,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The list; elsewhere than on Linux it is empty.
+/// Returns the list; it is empty on systems other than Linux.
 pub fn read(process: Process) -> String {
     std::fs::read_to_string(process.path("maps")).unwrap_or_default()
 }

@@ -3,24 +3,24 @@
 /// A process, and its files in `/proc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Nothing for the calling process, whose threads a descendant has to trace.
+    /// Number of the process; `None` for the calling process, whose threads a descendant has to trace.
     other: Option<u32>,
 }
 
 impl Process {
-    /// The calling process.
+    /// Returns the calling process.
     pub fn this() -> Self {
         Self { other: None }
     }
 
-    /// The process with this number.
+    /// Returns the process with the number `pid`.
     pub fn of(pid: u32) -> Self {
         Self {
             other: (pid != std::process::id()).then_some(pid),
         }
     }
 
-    /// Its number.
+    /// Returns its number.
     pub fn pid(self) -> u32 {
         self.other.unwrap_or_else(std::process::id)
     }
@@ -30,7 +30,7 @@ impl Process {
         self.other.is_none()
     }
 
-    /// The path of one of its files in `/proc`.
+    /// Returns the path of one of its files in `/proc`.
     pub fn path(self, file: &str) -> String {
         format!("/proc/{}/{file}", self.pid())
     }

@@ -9,56 +9,56 @@ use crate::finding::{Finding, Level};
 use crate::rules::{RULES, after, is_inside};
 use crate::thresholds::{LISTED, MANY_WORKERS, MUCH_OF_ALL};
 
-/// At most so many causes are told.
+/// Most causes that a report names.
 const MOST_FINDINGS: usize = 4;
-/// And so many places where requests spend their time.
+/// Most places that a report lists where requests spend their time.
 const MOST_PLACES: usize = 2;
 
-/// What all instruments say together.
+/// Findings of all instruments together.
 #[derive(Debug, Serialize)]
 pub struct Report {
     seconds: f64,
-    /// Requests that had an answer meanwhile.
+    /// Requests that were answered in this time.
     finished: u64,
-    /// Requests that were given up before they had one.
+    /// Requests that were given up before they had an answer.
     dropped: u64,
-    /// After how long: ` after 250 ms on average`.
+    /// Mean time after which they were given up, in words: ` after 250 ms on average`.
     #[serde(skip)]
     dropped_after: String,
     answers: Answers,
-    /// Connections that went on as another protocol since the process began.
+    /// Connections that were upgraded to another protocol since the process began.
     upgraded: u64,
     /// Requests in flight, averaged over time.
     in_flight: f64,
     /// The mean time that a request took in the service.
     latency_ms: Option<f64>,
-    /// CPUs that the process kept busy, and that there are.
+    /// CPUs that the process kept busy on average.
     cpus_used: f64,
     cpus: usize,
-    /// Whether they had next to nothing left to give.
+    /// True if the CPUs are the limit: the process used nearly all of their time.
     is_cpu_limit: bool,
-    /// Where threads compute most, with the share of all computing, if the CPUs are the limit.
+    /// Places where threads compute most, with their share of all computing, if the CPUs are the limit.
     computing: Option<String>,
-    /// The functions with most samples of a CPU profile that was taken meanwhile.
+    /// The functions with most samples in a CPU profile of the same time.
     cpu_profile: Option<String>,
-    /// Threads of its runtimes that run tasks.
+    /// Number of workers of the watched runtimes.
     workers: usize,
     /// The most likely cause first; empty if nothing was found.
     pub findings: Vec<Finding>,
     /// Limits and full queues that most requests of a route wait for: on purpose, or too small.
     pub bounds: Vec<Finding>,
-    /// What else most of a request's time goes to, in this service or in its database; what keeps that is not seen.
+    /// Other waits that take most of a request's time, in this service or in its database; their cause was not seen.
     pub waits: Vec<Finding>,
-    /// The line of the service at which most of the time of all requests is spent, if there is such.
+    /// The line of the service at which requests spend much of their time, if there is one.
     inside: Option<String>,
-    /// Where requests spend their time, which need not be wrong.
+    /// Places where requests spend their time, which need not be wrong.
     spent: Vec<String>,
-    /// What was not seen, and why.
+    /// Observations that are missing, each with the reason.
     pub not_seen: Vec<String>,
 }
 
 impl Report {
-    /// Judges the evidence by all rules. Adds up many stacks, which takes its time.
+    /// Judges the evidence by all rules. This takes a while, because it adds up many stacks.
     pub fn new(evidence: &Evidence) -> Self {
         let mut all = Vec::new();
         for (_, rule) in RULES {
@@ -75,7 +75,7 @@ impl Report {
         }
         findings.truncate(MOST_FINDINGS);
         if !findings.is_empty() {
-            // What threads do is told by a finding.
+            // A finding already says what the threads do.
             waits.retain(|wait| !matches!(wait.kind, "running" | "ready"));
         }
         let none = Requests::default();
@@ -110,7 +110,7 @@ impl Report {
         }
     }
 
-    /// The findings on connections alone, in lines.
+    /// Returns the findings on connections alone, in lines.
     pub fn of_connections(connections: Connections) -> Vec<String> {
         let evidence = Evidence {
             connections: Some(connections),
@@ -140,7 +140,7 @@ impl Report {
                 classes.push(format!("{count} {class}"));
             }
         }
-        // That all went well is no news.
+        // If all answers are successes, the classes are no news.
         if classes.len() > 1 || answers.server_errors + answers.client_errors > 0 {
             head = format!("{head} ({})", classes.join(", "));
         }
@@ -165,7 +165,7 @@ impl Report {
         )
     }
 
-    /// What is to be said where no fault was found.
+    /// Returns the sentence for a report without a fault.
     fn all_clear(&self) -> String {
         let asked = self.finished > 0 || self.in_flight > 0.0;
         if !asked && self.upgraded > 0 {
@@ -256,7 +256,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The line at which most requests of all routes are, if what they wait for there is inside.
+/// Returns the line with most requests of all routes, if it has a large share and the wait there is inside the service.
 fn inside(requests: &Requests) -> Option<String> {
     let mut lines: Vec<(&str, f64)> = Vec::new();
     for place in &requests.places {
@@ -274,7 +274,7 @@ fn inside(requests: &Requests) -> Option<String> {
     (in_flight >= MUCH_OF_ALL * requests.in_flight).then(|| line.to_owned())
 }
 
-/// Where most requests are.
+/// Returns a sentence for each of the places with most requests.
 fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
     let mut spent = Vec::new();
     let all = requests.in_flight.max(f64::MIN_POSITIVE);
@@ -299,7 +299,7 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
             place.route,
             place.frames.join("; ")
         );
-        // A state without a line: the threads tell more.
+        // A state has no line; the threads tell more.
         if place.line().is_none() {
             let threads = evidence.threads.as_ref();
             if let Some(places) = threads.and_then(|threads| threads.at_work()) {

@@ -8,7 +8,7 @@ use crate::evidence::{Evidence, Place, Requests, Route, Runtime};
 use crate::finding::Finding;
 use crate::threads::{Thread, ThreadProfile};
 
-/// The wait that a frame is known for.
+/// Returns the well-known wait of a frame.
 fn wait(leaf: &str) -> Option<Wait> {
     let is_it = |row: &&WaitRow| {
         let is_within = |place: &Vec<&str>| {
@@ -19,7 +19,7 @@ fn wait(leaf: &str) -> Option<Wait> {
     waits().iter().find(is_it).map(|row| row.wait)
 }
 
-/// Requests of a route in these frames.
+/// Returns a place where requests of a route are in these frames.
 pub(crate) fn place(route: &str, frames: &[&str], in_flight: f64) -> Place {
     Place {
         route: route.to_owned(),
@@ -30,7 +30,7 @@ pub(crate) fn place(route: &str, frames: &[&str], in_flight: f64) -> Place {
     }
 }
 
-/// A route with so many requests in flight and finished.
+/// Returns a route with this many requests in flight and finished.
 pub(crate) fn route(name: &str, in_flight: f64, finished: u64) -> Route {
     Route {
         name: name.to_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn route(name: &str, in_flight: f64, finished: u64) -> Route {
     }
 }
 
-/// Ten seconds of requests on two CPUs.
+/// Returns evidence of ten seconds of requests on two CPUs.
 pub(crate) fn evidence(routes: &[Route], places: &[Place]) -> Evidence {
     Evidence {
         seconds: 10.0,
@@ -55,7 +55,7 @@ pub(crate) fn evidence(routes: &[Route], places: &[Place]) -> Evidence {
     }
 }
 
-/// Threads in 100 moments, while one did not yield for so many seconds.
+/// Returns evidence of threads in 100 moments, one of which did not yield for `held` seconds.
 pub(crate) fn of_threads(threads: Vec<Thread>, held: f64) -> Evidence {
     let runtime = Runtime {
         held_worst: vec![held],
@@ -70,7 +70,7 @@ pub(crate) fn of_threads(threads: Vec<Thread>, held: f64) -> Evidence {
     }
 }
 
-/// Expects silence of a rule just below a threshold, and a finding at it.
+/// Checks that a rule finds nothing just below a threshold, and something at it.
 pub(crate) fn both_sides(
     rule: fn(&Evidence) -> Vec<Finding>,
     threshold: f64,

@@ -1,4 +1,4 @@
-//! Threads of a process: what they do and where they are blocked, by their stacks, also of those that do not run.
+//! Stacks of a process's threads, running or not: what the threads do and where they are blocked.
 
 mod profile;
 pub mod roles;

@@ -1,14 +1,14 @@
-//! Every number of the rules: when something counts, and how likely it is what holds requests up.
+//! Thresholds and weights of the rules: when something counts, and how likely it is to hold requests up.
 //!
-//! A rule's own test builds evidence just below and just at each threshold, and expects silence and a finding.
+//! Each rule's test builds evidence just below a threshold and at it. It expects no finding below, and one at it.
 
-// Weights: above 2 nothing else can go on, above 1 all that pass there wait, below 1 some do.
+// Weights: above 2, nothing else can go on; above 1, all requests that pass there wait; below 1, some do.
 
 /// Weight of threads that run requests and are blocked in a call, plus the share of the worst.
 pub const BLOCKED_WORKER_WEIGHT: f64 = 2.0;
 /// Weight of requests that wait for each other.
 pub const WAITERS_HOLD_WEIGHT: f64 = 1.95;
-/// Weight of requests that wait for what nobody gives back.
+/// Weight of requests that wait for something that is never given back.
 pub const STUCK_WEIGHT: f64 = 1.9;
 /// Weight of futures that nobody polls.
 pub const UNPOLLED_WEIGHT: f64 = 1.8;
@@ -34,19 +34,19 @@ pub const IN_A_ROW_WEIGHT: f64 = 0.9;
 pub const ONE_TASK_WEIGHT: f64 = 0.85;
 /// Weight of errors of this service.
 pub const SERVER_ERRORS_WEIGHT: f64 = 0.95;
-/// Weight of a thread that now and then does not yield for long.
+/// Weight of a thread that now and then fails to yield for a long time.
 pub const RARE_HOLD_WEIGHT: f64 = 0.95;
 /// Weight of connections to others that are not used again.
 pub const CONNECTIONS_WEIGHT: f64 = 0.9;
-/// Weight of ticks that come late, where threads are not seen.
+/// Weight of late ticks, where there is no profile of threads.
 pub const LATE_WEIGHT: f64 = 0.9;
 /// Weight of memory that grows.
 pub const MEMORY_WEIGHT: f64 = 0.9;
-/// Weight of tasks that become more.
+/// Weight of a growing number of tasks.
 pub const TASKS_WEIGHT: f64 = 0.8;
 /// Weight of connections that wait to be accepted.
 pub const ACCEPT_WEIGHT: f64 = 0.8;
-/// Weight of runtimes of which some are idle.
+/// Weight of runtimes with uneven load, where some are idle.
 pub const UNEVEN_WEIGHT: f64 = 0.7;
 /// Weight of requests that may queue for an HTTP/2 connection, plus half of their share.
 pub const STREAMS_WEIGHT: f64 = 0.5;
@@ -57,118 +57,119 @@ pub const SLOW_CLIENT_WEIGHT: f64 = 0.2;
 
 // Requests.
 
-/// Share of a route's time from which a wait there is a cause.
+/// Smallest share of a route's time at which a wait is a cause.
 pub const MUCH_OF_ROUTE: f64 = 0.4;
-/// The same of waits that may be on purpose, such as for a permit.
+/// Smallest share of a route's time at which a wait that may be on purpose is a cause, such as a wait for a permit.
 pub const MOST_OF_ROUTE: f64 = 0.6;
-/// Share of a route's requests from which nobody is past a wait.
+/// Smallest share of a route's requests in a wait at which no request counts as past it.
 pub const ALL_OF_ROUTE: f64 = 0.98;
-/// Share of all requests from which the place inside is told, and the reader is not sent outside.
+/// Smallest share of all requests at which the report names a place inside the service, instead of sending the reader
+/// outside.
 pub const MUCH_OF_ALL: f64 = 0.4;
-/// Share of all requests in flight from which a place is listed.
+/// Smallest share of all requests in flight at which a place is listed.
 pub const LISTED: f64 = 0.1;
-/// Requests at once, on average, from which one waits for another.
+/// Mean number of requests at once from which one waits for another.
 pub const QUEUE: f64 = 1.0;
-/// Requests at once on one connection from which they may queue for it.
+/// Requests at once on one HTTP/2 connection from which they may queue for it.
 pub const MANY_STREAMS: f64 = 6.0;
-/// The same of a client for a database, which answers in turn.
+/// Requests at once on one connection to a database, which answers them in turn, from which they queue for it.
 pub const MANY_ON_ONE: f64 = 3.0;
-/// Milliseconds of a request from which a queue on a shared connection is felt.
+/// Milliseconds that a request waits, from which a queue on a shared connection matters.
 pub const SHARED_MS: f64 = 5.0;
-/// Waits for the same thing from which they are more than one statement and its connection.
+/// Waits in a row for the same thing, from which they are more than one statement and its connection.
 pub const IN_A_ROW: f64 = 4.0;
-/// Milliseconds of each of them, below which they are parts of one answer.
+/// Milliseconds of each wait in a row, below which the waits are for parts of one answer.
 pub const IN_A_ROW_MS: f64 = 0.5;
-/// Requests that were seen to have futures that they do not poll.
+/// Fewest requests seen with futures that they do not poll.
 pub const UNPOLLED_REQUESTS: u64 = 3;
-/// Seconds in which requests of a route were in flight and none finished.
+/// Shortest time, in seconds, in which requests of a route were in flight and none finished.
 pub const STANDSTILL: f64 = 1.0;
-/// Share of the requests whose clients left, from which connections that end are those of clients who leave.
+/// Share of requests whose clients left, from which ended connections are put down to those clients.
 pub const DROPPED: f64 = 0.1;
-/// Share of the requests that ended which were given up, from which nearly
-/// all work is for clients who have left. A service that is merely overloaded still serves some.
+/// Share of given-up requests among all that ended, from which nearly all work is for clients who have left. A service
+/// that is merely overloaded still serves some.
 pub const DROPPED_MOST: f64 = 0.95;
-/// Requests that ended badly, below which it may be chance.
+/// Fewest requests that ended badly; fewer may be chance.
 pub const FEWEST_BAD: u64 = 10;
-/// Share of answers that are errors of this service.
+/// Smallest share of answers that are errors of this service.
 pub const SERVER_ERRORS: f64 = 0.05;
-/// Milliseconds that a request waits for one task.
+/// Shortest time, in milliseconds, that a request waits for one task.
 pub const ONE_TASK_MS: f64 = 10.0;
-/// Seconds in which none of them finished.
+/// Shortest time, in seconds, in which none of the requests that wait for one task finished.
 pub const ONE_TASK_STANDSTILL: f64 = 0.5;
-/// Share of the waits that one place lets go.
+/// Smallest share of the waits that one place in the code ends.
 pub const ONE_TASK_SHARE: f64 = 0.9;
 
 // Threads.
 
-/// Share of the time for which a thread that runs requests is blocked.
+/// Smallest share of the time for which a thread that runs requests is blocked.
 pub const BLOCKED: f64 = 0.2;
-/// Share of the time for which threads that run requests compute.
+/// Smallest share of the time for which threads that run requests compute.
 pub const BUSY: f64 = 0.5;
-/// The same if one of them did not yield for [`HELD`].
+/// Smallest share of the time for which threads that run requests compute, if one of them did not yield for [`HELD`].
 pub const BUSY_WHILE_HELD: f64 = 0.1;
-/// Seconds for which a thread did not yield, CPU time of its own.
+/// Shortest CPU time, in seconds, for which a thread did not yield.
 pub const HELD: f64 = 0.01;
-/// The same from which it is told though it is rare.
+/// Shortest CPU time, in seconds, for which a thread did not yield that is a finding even if it is rare.
 pub const HELD_LONG: f64 = 0.05;
-/// Moments in which a thread was seen in one place without a pause, which make a hold of it.
+/// Fewest consecutive moments in one place that count as a hold of the thread.
 pub const HOLD_MOMENTS: u64 = 2;
-/// Share of the computing at one place.
+/// Smallest share of the computing at one place.
 pub const MOST_COMPUTING: f64 = 0.4;
-/// Share of the computing from which a place is listed.
+/// Smallest share of the computing at which a place is listed.
 pub const MUCH_COMPUTING: f64 = 0.1;
-/// Samples below which it may be chance.
+/// Fewest samples; fewer may be chance.
 pub const FEWEST_SAMPLES: u64 = 5;
-/// Threads asleep at once, on average, which are a queue.
+/// Mean number of threads asleep at once from which they are a queue.
 pub const THREAD_QUEUE: f64 = 1.0;
-/// Share of the moments in which somebody is past a lock.
+/// Smallest share of the moments in which some thread is past a lock.
 pub const PAST_LOCK: f64 = 0.2;
-/// Share of the time for which a thread is blocked that has not gone on meanwhile.
+/// Smallest share of blocked time at which a thread counts as blocked all the time.
 pub const ALWAYS: f64 = 0.99;
 
 // Runtimes.
 
-/// Seconds that ticks come late.
+/// Shortest delay of ticks, in seconds, that counts as late.
 pub const LATE: f64 = 0.05;
-/// Seconds that the last tick waited in vain.
+/// Shortest time, in seconds, for which the last tick waited in vain.
 pub const UNANSWERED: f64 = 0.1;
-/// Seconds that a job waited for a blocking thread, at worst.
+/// Worst wait of a job for a blocking thread, in seconds, from which the pool counts as full.
 pub const POOL_WAIT: f64 = 0.05;
-/// The same in the median.
+/// Median wait of a job for a blocking thread, in seconds, from which the pool counts as full.
 pub const POOL_WAIT_P50: f64 = 0.005;
-/// Seconds that the last job waited in vain.
+/// Shortest time, in seconds, for which the last job waited in vain.
 pub const POOL_UNANSWERED: f64 = 0.2;
-/// Share of the time for which one runtime is busy.
+/// Smallest busy share of the busiest runtime.
 pub const UNEVEN_BUSY: f64 = 0.6;
-/// The same of another one of its kind that is next to idle.
+/// Largest busy share of another runtime of its kind that counts as idle.
 pub const UNEVEN_IDLE: f64 = 0.2;
 
 // The process.
 
-/// Share of the CPUs' time that leaves next to nothing.
+/// Share of the CPUs' time from which the CPUs are the limit.
 pub const CPU_LIMIT: f64 = 0.9;
-/// Workers for each CPU that are more than some blocking calls explain.
+/// Workers for each CPU from which a few blocking calls do not explain their number.
 pub const MANY_WORKERS: usize = 4;
-/// Bytes by which memory may grow without a word.
+/// Bytes by which memory may grow without being reported.
 pub const LITTLE_MEMORY: i64 = 1 << 20;
-/// Bytes by which live memory grows that is no warming up; also a tenth of what there was.
+/// Rise of live memory, in bytes, that may still be warming up; a tenth of the initial size is allowed too.
 pub const GROWING_MEMORY: i64 = 4 << 20;
-/// Tasks, or connections, that are more at the end; also a fifth of what there was.
+/// Rise in the number of tasks or connections that is not reported; a fifth of the initial number is allowed too.
 pub const MORE: i64 = 100;
-/// Share of the descriptors that may be open.
+/// Share of the descriptor limit in use from which it is reported.
 pub const DESCRIPTORS: f64 = 0.8;
 
 // Connections.
 
-/// Connections that were opened for each request that finished.
+/// Fewest connections opened for each finished request.
 pub const OPENED_PER_REQUEST: f64 = 0.3;
-/// Connections that were opened, below which it may be a pool that was filled.
+/// Fewest opened connections; fewer may be a pool that was being filled.
 pub const OPENED: u64 = 20;
-/// The same for each of those that are open at once.
+/// Fewest opened connections for each one that is open at once.
 pub const OPENED_PER_OPEN: usize = 3;
-/// Looks at which a small piece had waited for long.
+/// Fewest looks at which a small piece had waited for long.
 pub const HELD_LOOKS: u32 = 5;
-/// Share of them in the looks at which something was queued.
+/// Smallest share of such looks among those at which something was queued.
 pub const HELD_SHARE: f64 = 0.1;
-/// Looks from which it is told whether connections wait to be accepted; half of them have to.
+/// Fewest looks for a finding that connections wait to be accepted; they have to wait in more than half of them.
 pub const ACCEPT_LOOKS: u32 = 10;

@@ -5,32 +5,32 @@ use ecosystem::{Wait, WaitKind};
 use crate::evidence::{Evidence, Place, Requests, Route};
 use crate::thresholds::{MUCH_OF_ROUTE, QUEUE};
 
-/// How the frame begins below which the things part that a request waits for at once.
+/// Beginning of the frame below which a request waits for several things at once.
 const ONE_OF_SEVERAL: &str = "(one of ";
 
 /// Requests that wait for the same thing at the same line.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
-    /// What they wait for.
+    /// Thing that they wait for.
     pub(crate) wait: Wait,
-    /// One place for each route, those with most requests first.
+    /// One place for each route, the one with most requests first.
     pub(crate) places: Vec<Place>,
-    /// Share of the requests of these routes that is there.
+    /// Share of these routes' requests that wait there.
     pub(crate) share: f64,
     /// Share of all requests.
     pub(crate) share_of_all: f64,
     /// Requests there, averaged over time.
     pub(crate) in_flight: f64,
-    /// Milliseconds that a request of these routes spends there.
+    /// Mean time that a request of these routes spends there, in milliseconds.
     pub(crate) ms: Option<f64>,
-    /// Mean time of such a request.
+    /// Mean time of a whole request of these routes, in milliseconds.
     pub(crate) latency_ms: Option<f64>,
-    /// Such waits that follow each other in a request.
+    /// Number of such waits in a row within a request.
     pub(crate) in_a_row: Option<f64>,
 }
 
 impl Waiting {
-    /// All waits, those with most requests first.
+    /// Returns all waits, those with most requests first.
     pub(crate) fn all(evidence: &Evidence) -> Vec<Self> {
         let Some(requests) = &evidence.requests else {
             return Vec::new();
@@ -61,7 +61,7 @@ impl Waiting {
     }
 
     fn of(places: Vec<Place>, requests: &Requests, seconds: f64) -> Option<Self> {
-        // Of routes that hardly wait there, the others' share says more.
+        // Routes that hardly wait there are left out if others wait much: they would dilute the share.
         let mut judged: Vec<(&Place, &Route)> = Vec::new();
         for place in &places {
             judged.extend(requests.route(&place.route).map(|route| (place, route)));
@@ -106,12 +106,12 @@ impl Waiting {
         })
     }
 
-    /// The place with most requests.
+    /// Returns the place with most requests.
     pub(crate) fn place(&self) -> &Place {
         &self.places[0]
     }
 
-    /// The kind of the wait.
+    /// Returns the kind of the wait.
     pub(crate) fn kind(&self) -> WaitKind {
         self.wait.kind
     }
@@ -121,12 +121,12 @@ impl Waiting {
         self.in_flight >= QUEUE
     }
 
-    /// Returns whether one waits until another gives something back.
+    /// Returns whether a request waits until another gives something back.
     pub(crate) fn is_of_holders(&self) -> bool {
         is_of_holders(self.kind())
     }
 
-    /// The routes by name: `GET /a`, or `GET /a and 2 other routes`.
+    /// Returns the routes by name: `GET /a`, or `GET /a and 2 other routes`.
     pub(crate) fn routes(&self) -> String {
         let first = &self.place().route;
         let mut others: Vec<&str> = Vec::new();
@@ -142,7 +142,7 @@ impl Waiting {
         }
     }
 
-    /// What is waited for: `waiting for a lock`.
+    /// Returns the wait in words: `waiting for a lock`.
     pub(crate) fn what(&self) -> String {
         match self.wait.what.strip_prefix('(') {
             Some(what) => what.trim_end_matches(')').to_owned(),
@@ -150,7 +150,7 @@ impl Waiting {
         }
     }
 
-    /// Time, wait and line: `GET /a: 45.0 of 51.2 ms waiting for a lock at read (shop.rs:7)`.
+    /// Returns time, wait and line: `GET /a: 45.0 of 51.2 ms waiting for a lock at read (shop.rs:7).`
     pub(crate) fn headline(&self) -> String {
         let time = match (self.ms, self.latency_ms) {
             (Some(ms), Some(latency)) => format!("{ms:.1} of {latency:.1} ms "),
@@ -161,11 +161,11 @@ impl Waiting {
         format!("{}: {time}{}{at}.", self.routes(), self.what())
     }
 
-    /// Requests at once, and who let go.
+    /// Returns a sentence on the requests at once, and one on the code that let them go.
     pub(crate) fn seen(&self, requests: &Requests) -> String {
         let mut seen = format!("{:.1} requests at once.", self.in_flight);
         if let Some(release) = requests.release_of(self.place()) {
-            // That a runtime's task has ended is no news.
+            // The end of a runtime's task is no news.
             let is_runtime = |by: &String| by.starts_with('(') || by.starts_with("tokio::runtime");
             if !release.by.iter().all(is_runtime) {
                 let (share, by) = (release.share * 100.0, release.by.join(", "));
@@ -175,7 +175,7 @@ impl Waiting {
         seen
     }
 
-    /// Where other requests of the route are, past this wait.
+    /// Returns the frames of a place where other requests of the route are, past this wait.
     pub(crate) fn past(&self, requests: &Requests) -> Option<String> {
         let mut places = requests.places.iter();
         let past = places.find(|place| {
@@ -186,15 +186,15 @@ impl Waiting {
     }
 }
 
-/// Returns whether one waits for this until another gives it back.
+/// Returns whether a request waits for this until another gives it back.
 pub(crate) fn is_of_holders(kind: WaitKind) -> bool {
     matches!(kind, WaitKind::Limit | WaitKind::Lock | WaitKind::Pool)
 }
 
-/// The places, with those as one where the same requests wait for several things at once, such as for a lock and for
-/// the end of a time limit. The one that tells most stands for all.
+/// Returns the places, merging those where the same requests wait for several things at once, such as for a lock and
+/// for the end of a time limit. The place that says most stands for all of them.
 fn together(places: &[Place]) -> Vec<Place> {
-    // What is not known comes last.
+    // Unknown waits come last.
     let rank = |place: &Place| (place.wait.is_none(), place.kind());
     let mut all: Vec<Place> = Vec::new();
     for place in places {

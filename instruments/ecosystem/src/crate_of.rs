@@ -1,6 +1,6 @@
 //! The crate of a frame.
 
-/// The crate of a frame as the compiler names it; the whole name where it has none. Of an
+/// Returns the crate of a frame as the compiler names it, or the whole name if it has no crate. For a trait's
 /// implementation it is the type's crate, or the trait's if the type is a parameter.
 pub fn crate_of(frame: &str) -> &str {
     let first = |path: &str| {

@@ -10,12 +10,12 @@ use crate::tables::{name, rows};
 pub struct Carrier {
     /// Its name in code.
     pub krate: &'static str,
-    /// What it is a part of: `mio` belongs to `tokio`, and `core` is [`LANGUAGE`]. Empty for crates that do small work
-    /// for the others.
+    /// Larger part that it belongs to: `mio` belongs to `tokio`, and `core` to [`LANGUAGE`]. Empty for crates that do
+    /// small work for the others.
     pub part: &'static str,
 }
 
-/// The part that lies between frames of frameworks: the language, and what await profiles add.
+/// The part that lies between frames of frameworks: the language, and the frames that await profiles add.
 pub const LANGUAGE: &str = "std";
 
 static CARRIERS: LazyLock<Vec<Carrier>> = LazyLock::new(|| {
@@ -30,17 +30,17 @@ static CARRIERS: LazyLock<Vec<Carrier>> = LazyLock::new(|| {
     carriers
 });
 
-/// Crates that carry requests, from the executor to the handler.
+/// Returns the crates that carry requests, from the executor to the handler.
 pub fn carriers() -> &'static [Carrier] {
     &CARRIERS
 }
 
-/// Position of a crate among the [`carriers`].
+/// Returns the position of a crate among the [`carriers`].
 pub fn place_of(krate: &str) -> Option<usize> {
     CARRIERS.iter().position(|carrier| carrier.krate == krate)
 }
 
-/// Names of the first column.
+/// Returns the names in the first column of a table.
 fn column(heading: &str) -> Vec<&'static str> {
     rows(heading).iter().map(|row| name(row[0])).collect()
 }
@@ -53,7 +53,7 @@ pub fn starts_thread(function: &str) -> bool {
 
 static FRAMEWORKS: LazyLock<Vec<&str>> = LazyLock::new(|| column("Frameworks"));
 
-/// Returns whether a crate is that of a framework whose crates are known by the beginning of their names.
+/// Returns whether a crate belongs to a framework whose crates are known by the beginning of their names.
 pub fn is_framework_crate(krate: &str) -> bool {
     let mut beginnings = FRAMEWORKS.iter().filter_map(|name| name.strip_suffix('*'));
     beginnings.any(|beginning| krate.starts_with(beginning))
@@ -68,7 +68,7 @@ pub fn carries_requests(function: &str) -> bool {
     }
 }
 
-/// Returns whether a crate waits on behalf of others, so that its frames do not say what for.
+/// Returns whether a crate waits on behalf of others, so that its frames do not show the reason for the wait.
 pub fn waits_for_others(krate: &str) -> bool {
     static WAITING: LazyLock<Vec<&str>> =
         LazyLock::new(|| column("Crates that wait on behalf of others"));
@@ -98,14 +98,14 @@ macro_rules! meanings {
         impl $meanings {
             const ALL: &[Self] = &[$(Self::$meaning),*];
 
-            /// Its name in the data file.
+            /// Returns its name in the data file.
             fn name(self) -> &'static str {
                 match self {
                     $(Self::$meaning => $name,)*
                 }
             }
 
-            /// Names of the data file that have this meaning.
+            /// Returns the names in the data file that have this meaning.
             pub fn names(self) -> &'static [&'static str] {
                 static NAMES: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
                     let rows = rows($heading);
@@ -134,13 +134,13 @@ meanings! {
     Internal = "internal",
     /// Library within a crate that carries requests, which the reader's code calls.
     Client = "client",
-    /// Holder of a timer that only gives up what is waited for.
+    /// Holder of a timer that only ends another wait.
     Deadline = "deadline",
     /// Waker of tasks on behalf of the system.
     Driver = "driver",
     /// Tokio's blocking pool.
     BlockingPool = "blocking_pool",
-    /// What runs tokio's tasks.
+    /// Part of tokio that runs tasks.
     Scheduler = "scheduler",
     /// Any part of a runtime.
     Runtime = "runtime",
@@ -172,9 +172,9 @@ meanings! {
     Rayon = "rayon",
     /// Thread that runs requests of an actix service.
     Actix = "actix",
-    /// Thread that runs tasks of a tokio runtime that has it alone.
+    /// Only thread of a tokio runtime, which runs its tasks.
     CurrentThread = "current_thread",
-    /// Worker that gave its tasks away, and blocks nobody.
+    /// Worker that gave its tasks away, so that it holds up no other task.
     GaveAway = "gave_away",
     /// Task of a runtime.
     Task = "task",
@@ -219,7 +219,7 @@ static PUBLIC: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     names
 });
 
-/// The path by which users import what is at `path`.
+/// Returns the path by which users import the item at `path`.
 pub fn public_path(path: String) -> String {
     for (inner, outer) in PUBLIC.iter() {
         if let Some(rest) = path.strip_prefix(inner) {

@@ -9,16 +9,16 @@ pub enum Role {
     Worker,
     /// Runs requests of an actix service, on a runtime of its own.
     Actix,
-    /// Runs tasks of a tokio runtime that has this thread alone.
+    /// Runs tasks of a tokio runtime that has only this thread.
     CurrentThread,
-    /// Runs `spawn_blocking`, or is a worker that gave its tasks away by `block_in_place`.
+    /// Runs a `spawn_blocking` job, or is a worker that gave its tasks away in `block_in_place`.
     Blocking,
     /// Belongs to a rayon pool.
     Rayon,
 }
 
 impl Role {
-    /// The role that a function tells, if it tells one.
+    /// Returns the role that a function on the stack shows, if it shows one.
     pub fn told_by(function: &str) -> Option<Self> {
         let roles = [
             (PartMeaning::Worker, Self::Worker),
@@ -31,7 +31,7 @@ impl Role {
         found.map(|(_, role)| *role)
     }
 
-    /// Its name in profiles.
+    /// Returns its name in profiles.
     pub fn name(self) -> &'static str {
         match self {
             Self::Worker => "tokio worker",

@@ -1,16 +1,16 @@
-//! The rows of the data file.
+//! Rows of the data file.
 
-/// The data file.
+/// Text of the data file.
 const TEXT: &str = include_str!("ecosystem.md");
 
 /// Cells of a row, without the backticks around names.
 pub(crate) type Row = Vec<&'static str>;
 
-/// Rows of the table under `heading` whose first cell is a name.
+/// Returns the rows of the table under `heading` whose first cell is a name.
 ///
 /// # Panics
 ///
-/// If there is no such heading, which a test of this crate would find.
+/// Panics if there is no such heading, which a test of this crate would find.
 pub(crate) fn rows(heading: &str) -> Vec<Row> {
     let mut is_here = false;
     let mut was_found = false;
@@ -27,7 +27,7 @@ pub(crate) fn rows(heading: &str) -> Vec<Row> {
     rows
 }
 
-/// The name in a cell; the cell itself where it has none.
+/// Returns the cell without the backticks around its name.
 pub(crate) fn name(cell: &'static str) -> &'static str {
     cell.trim_matches('`')
 }

@@ -10,15 +10,15 @@ use crate::tables::rows;
 pub enum WaitKind {
     /// A lock.
     Lock,
-    /// What another request makes for all.
+    /// A result that one request computes for all that wait for it.
     SingleFlight,
-    /// A limit on how many may be at work at once.
+    /// A limit on how many requests may work at once.
     Limit,
     /// Room in a queue.
     Queue,
-    /// Something that a pool lends.
+    /// An object that a pool lends.
     Pool,
-    /// A connection, or another thing, that is being made.
+    /// A connection, or another object, that is being made.
     NewConnection,
     /// Another service, which has the request.
     Answer,
@@ -77,7 +77,7 @@ const KINDS: [(&str, WaitKind); 21] = [
 ];
 
 impl WaitKind {
-    /// Its name in data, such as `new_connection`.
+    /// Returns its name in data, such as `new_connection`.
     pub fn name(self) -> &'static str {
         let mut kinds = KINDS.iter();
         kinds
@@ -98,18 +98,18 @@ impl serde::Serialize for WaitKind {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Wait {
-    /// What kind of thing is waited for.
+    /// Kind of the thing that is waited for.
     pub kind: WaitKind,
-    /// What is waited for, in words. In brackets if it is a frame of the stack.
+    /// Name of the thing that is waited for, in brackets if it is shown as a frame of the stack.
     pub what: &'static str,
     /// The usual cause, as sentences.
     pub cause: &'static str,
-    /// What to do, as sentences; a dash where nothing is known.
+    /// Remedy, as sentences; a dash if none is known.
     pub fix: &'static str,
 }
 
 impl Wait {
-    /// The usual cause and what to do, in one paragraph.
+    /// Returns the usual cause and the remedy, in one paragraph.
     pub fn advice(&self) -> String {
         match self.fix {
             "–" => self.cause.to_owned(),
@@ -121,9 +121,9 @@ impl Wait {
 /// A row of the table of waits.
 #[derive(Debug)]
 pub struct WaitRow {
-    /// Each of these is a wait: frames in these modules, types or functions, from the outer one inwards.
+    /// Places that are this wait, each as modules, types or functions on the stack, from the outer one inwards.
     pub places: Vec<Vec<&'static str>>,
-    /// What is known of it.
+    /// Kind, name and advice of the wait.
     pub wait: Wait,
 }
 
@@ -141,7 +141,7 @@ static WAITS: LazyLock<Vec<WaitRow>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Well-known waits; of several that fit, the first is meant.
+/// Returns all well-known waits; if several fit, the first one counts.
 pub fn waits() -> &'static [WaitRow] {
     &WAITS
 }
@@ -151,7 +151,7 @@ fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
         return None;
     };
     let (_, kind) = KINDS.iter().find(|(name, _)| name == kind)?;
-    // A state of a request has no place, but a dash.
+    // A state of a request has a dash in place of a name.
     let names = places.split('`').skip(1).step_by(2);
     let mut all = Vec::new();
     for place in names.filter(|name| *name != "–") {

@@ -1,4 +1,4 @@
-//! Small services of each framework, whose frames have to be known.
+//! Small services of each framework; all crates on their handlers' stacks have to be known.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -11,7 +11,7 @@ use hyper::body::Bytes;
 use tower::{Service, ServiceExt};
 use warp::Filter;
 
-/// Functions on the calling thread's stack, from the outermost inwards.
+/// Returns the functions on the calling thread's stack, from the outermost inwards.
 fn stack() -> Vec<String> {
     let mut functions = Vec::new();
     backtrace::trace(|frame| {
@@ -24,7 +24,7 @@ fn stack() -> Vec<String> {
     functions
 }
 
-/// Stack of a handler of this service, which sends it.
+/// Returns the stack that a handler of this service sends.
 fn stack_in<S>(service: impl FnOnce(Sender<Vec<String>>) -> S) -> Vec<String>
 where
     S: Service<Request<Empty<Bytes>>, Error = Infallible> + Send + 'static,
@@ -43,7 +43,7 @@ where
     from.recv().expect("the handler ran")
 }
 
-/// Crates between the thread's begin and the handler that nobody knows.
+/// Returns the unknown crates between the start of the thread and the handler.
 fn unknown(stack: &[String]) -> BTreeSet<&str> {
     let is_ours = |function: &&String| crate_of(function) == "frameworks";
     let mut crates = BTreeSet::new();
@@ -95,7 +95,7 @@ fn a_warp_service_is_known() {
     check("warp", &stack);
 }
 
-/// Recorded: compiling these two takes minutes.
+/// Uses recorded stacks, because compiling these two frameworks takes minutes.
 #[test]
 fn recorded_actix_and_tonic_services_are_known() {
     let actix = [

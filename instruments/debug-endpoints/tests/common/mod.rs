@@ -10,7 +10,8 @@ use debug_endpoints::DebugEndpoints;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// A runtime with two workers for a service, the service's own address, and that of its endpoints' listener.
+/// Starts a service on a runtime with two workers, and returns the runtime, the service's address, and that of its
+/// endpoints' listener.
 pub(crate) fn service(
     debug: impl FnOnce() -> DebugEndpoints,
     app: impl FnOnce(&DebugEndpoints) -> Router,

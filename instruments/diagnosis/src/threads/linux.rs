@@ -1,4 +1,4 @@
-//! Taking stacks of threads.
+//! Stacks of threads on Linux: taking them, and finding their names.
 
 mod calls;
 mod resolve;

@@ -1,4 +1,4 @@
-//! A finished profile of threads, and the formats in which it is given out.
+//! A finished profile of threads, and its output formats.
 
 use std::collections::BTreeMap;
 
@@ -10,88 +10,88 @@ use super::roles::{Whose, is_of_profiler};
 /// Threads of a process during some time.
 #[derive(Debug, Serialize)]
 pub struct ThreadProfile {
-    /// How long was looked.
+    /// Length of the profile, in seconds.
     pub seconds: f64,
-    /// How often all threads were looked at.
+    /// Number of moments at which all threads were sampled.
     pub moments: u64,
-    /// How often a thread was stopped for its stack.
+    /// Number of times that a thread was stopped for its stack.
     pub stops: u64,
-    /// How long such a stop took at most, on average and in microseconds: until the thread went on, from when it was
-    /// told to stop, which takes longer where all CPUs are busy.
+    /// Mean duration of a stop, in microseconds, from the order to stop until the thread went on. The thread itself
+    /// stood still for at most this long: where all CPUs are busy, it takes time to stop.
     pub stop_us: f64,
-    /// What a reader has to know of it, if anything.
+    /// Note for the reader, if there is one, such as why there are no stacks.
     pub note: Option<String>,
-    /// Each thread that was seen.
+    /// Threads that were seen.
     pub threads: Vec<Thread>,
 }
 
 /// One thread.
 #[derive(Debug, Serialize)]
 pub struct Thread {
-    /// Its number.
+    /// Its number in the system.
     pub tid: i32,
-    /// Its name, of which the system keeps 15 bytes.
+    /// Its name; the system keeps 15 bytes of it.
     pub name: String,
-    /// What it is for, by what its stack begins with; its name, where that tells nothing.
+    /// Its purpose, by the outermost frames of its stack, or else its name.
     pub role: String,
     /// The first frame of its stacks.
     #[serde(skip)]
     pub(super) label: String,
-    /// Whether all tasks that it drives wait while it is held.
+    /// True if it drives tasks of a runtime, all of which wait while it is held.
     pub is_runtime: bool,
-    /// Whether a request was begun on it that await profiles see.
+    /// True if a request that await profiles see began on it.
     #[serde(skip)]
     pub began_requests: bool,
-    /// Moments in which it was there.
+    /// Moments at which it existed.
     pub samples: u64,
-    /// How often it was stopped for its stack.
+    /// Number of times that it was stopped for its stack.
     pub stops: u64,
     /// Share of the samples in which it was blocked.
     pub blocked: f64,
-    /// Share in which it ran.
+    /// Share of the samples in which it ran.
     pub running: f64,
-    /// Share in which it had nothing to do.
+    /// Share of the samples in which it had nothing to do.
     pub idle: f64,
-    /// Seconds for which it had a CPU meanwhile.
+    /// CPU time that it used, in seconds.
     pub ran_s: f64,
-    /// Seconds for which it wanted a CPU and had none.
+    /// Time for which it waited for a CPU, in seconds.
     pub delayed_s: f64,
-    /// The longest times for which it was in one function without a pause, as far as that was seen.
+    /// The longest times that it was seen in one function without a pause.
     pub holds: Vec<Hold>,
-    /// What it did, most often first.
+    /// Its stacks, the most frequent first.
     pub stacks: Vec<Stack>,
 }
 
 /// A time for which a thread was in one function without a pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hold {
-    /// Consecutive moments in which it was seen there.
+    /// Number of consecutive moments at which it was seen there.
     pub moments: u64,
-    /// CPU time of the thread between the first and the last of them, in seconds.
+    /// CPU time of the thread between the first and the last of these moments, in seconds.
     pub cpu_s: f64,
     /// The service's own function, with its line at the last moment.
     pub place: String,
 }
 
-/// One thing that a thread did in some of the moments.
+/// A stack and state that a thread had at some of the moments.
 #[derive(Debug, Serialize)]
 pub struct Stack {
-    /// Moments in which it did this.
+    /// Number of these moments.
     pub samples: u64,
-    /// Its state then.
+    /// State of the thread.
     pub state: State,
     /// The state in words, as in the folded stacks.
     pub text: String,
-    /// The system call that it was in, by name.
+    /// Name of the system call in which it waited.
     pub call: Option<String>,
-    /// The call by the name of its innermost function, which a thread may be in while it runs.
+    /// Name of the call that the innermost function makes; a thread may be in it while it runs.
     #[serde(skip)]
     pub(super) works_in: Option<String>,
-    /// Where in the kernel it waited.
+    /// Kernel function in which it waited.
     pub wchan: Option<String>,
-    /// The innermost function of the service's own code, with file and line where they are known.
+    /// The innermost function of the service's own code, with file and line if they are known.
     pub own: Option<String>,
-    /// From the outermost inwards; none where it was not stopped.
+    /// Frames from the outermost inwards; empty if the thread was not stopped.
     pub frames: Vec<Frame>,
 }
 
@@ -99,7 +99,7 @@ pub struct Stack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Sleeps in a call, with work to do.
+    /// Sleeps in a call although it has work to do.
     Blocked,
     /// Computes, or is about to.
     Running,
@@ -114,16 +114,16 @@ pub struct Frame {
     pub function: String,
     /// The file it was compiled from.
     pub file: Option<String>,
-    /// The line in it.
+    /// Line in the file.
     pub line: Option<u32>,
-    /// Whether it is the service's own code.
+    /// True for the service's own code.
     pub own: bool,
     #[serde(skip)]
     pub(super) whose: Whose,
 }
 
 impl Frame {
-    /// Own code with its line.
+    /// Returns the function's name, with file and line if it is the service's own code.
     pub fn label(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) if self.own => format!("{} ({file}:{line})", self.function),
@@ -133,13 +133,14 @@ impl Frame {
 }
 
 impl ThreadProfile {
-    /// What a reader has to know of it, if anything.
+    /// Returns the note for the reader, if there is one.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Folded stacks, a line each: who is blocked first, and of those the workers of a runtime, then who runs; `idle`
-    /// adds who has nothing to do. `all` has every frame, and else those that the service's code wrote or called.
+    /// Returns folded stacks, a line each: first blocked threads, then running ones. Workers of a runtime come first in
+    /// each group. `idle` adds threads that have nothing to do. `all` keeps every frame; without it only the service's
+    /// own frames and the functions that they call are kept.
     pub fn folded(&self, idle: bool, all: bool) -> String {
         let mut lines: BTreeMap<(State, bool, String), u64> = BTreeMap::new();
         for thread in &self.threads {
@@ -175,8 +176,8 @@ impl ThreadProfile {
 }
 
 impl Stack {
-    /// The function by which a library was entered for its work, and not to bring a request to its handler; `None` if it
-    /// works for a profiler.
+    /// Returns the function by which a library was called for its work, and not to bring a request to its handler.
+    /// Returns `None` for a profiler's work.
     pub(crate) fn called_library(&self) -> Option<&Frame> {
         let functions = self.frames.iter().map(|frame| frame.function.as_str());
         if is_of_profiler(functions) {
@@ -190,7 +191,7 @@ impl Stack {
         })
     }
 
-    /// The call that it is in, also while the kernel works for it there.
+    /// Returns the call that the thread is in, even if it runs there in the kernel.
     pub fn in_call(&self) -> Option<&str> {
         self.call.as_deref().or(self.works_in.as_deref())
     }
@@ -198,7 +199,7 @@ impl Stack {
 
 #[cfg(test)]
 impl Stack {
-    /// One of these functions, of which those of `shop` are the service's own.
+    /// Makes a stack of these functions; those of `shop` are the service's own.
     pub(crate) fn of(samples: u64, state: State, functions: &[&str]) -> Self {
         let frame = |function: &&str| {
             let whose = Whose::of(function, "", !function.starts_with("shop::"));
@@ -225,7 +226,7 @@ impl Stack {
         }
     }
 
-    /// The same in a call.
+    /// Sets the call in which the thread is blocked.
     pub(crate) fn calling(mut self, call: &str) -> Self {
         self.text = format!("(blocked in {call})");
         self.call = Some(call.to_owned());
@@ -235,7 +236,7 @@ impl Stack {
 
 #[cfg(test)]
 impl Thread {
-    /// One that did this.
+    /// Makes a thread with these stacks.
     pub(crate) fn of(role: &str, did: Vec<Stack>) -> Self {
         let samples = did.iter().map(|stack| stack.samples).sum();
         Self {
@@ -272,13 +273,14 @@ impl ThreadProfile {
     }
 }
 
-/// The service's own functions, of each library the one by which it was entered, and what was called last.
+/// Returns labels of the frames to show: the service's own functions, the entry function of each library, and the last
+/// function called.
 fn shown(frames: &[Frame]) -> Vec<String> {
     let is_somebodys = |frame: &Frame| frame.whose != Whose::Plumbing;
     let first = frames.iter().position(|frame| frame.own);
     let first = first.or_else(|| frames.iter().position(is_somebodys));
     let Some(first) = first else {
-        // Of the runtime alone; or without names.
+        // Frames of the runtime alone, or without names.
         let last = frames
             .iter()
             .rev()

@@ -1,15 +1,15 @@
-//! The role of a thread, and whether it has anything to do: by the functions on its stack.
+//! Roles of threads, and whether they have anything to do, by the functions on their stacks.
 //!
-//! Not by its name. Tokio's workers and its blocking threads have the same one, and threads inherit it: a pool of rayon's
-//! is called `tokio-rt-worker`, too, if a worker was the first to use it.
+//! Names do not tell. Tokio's workers and its blocking threads have the same name, and threads inherit it: the threads
+//! of a rayon pool are called `tokio-rt-worker`, too, if a worker was the first to use it.
 
 pub use ecosystem::Role;
 use ecosystem::{
     LANGUAGE, PartMeaning, carriers, crate_of, is_framework_crate, place_of, waits_for_others,
 };
 
-/// The role of a thread with this stack, from the outermost function inwards: further in, whoever hands a job over is in
-/// the pool's functions, too.
+/// Returns the role of a thread with this stack, given from the outermost function inwards. The outermost one decides:
+/// further in, a thread that hands a job over is in the pool's functions, too.
 pub fn role_of(functions: &[&str]) -> Option<Role> {
     let mut role = None;
     for name in functions {
@@ -33,7 +33,7 @@ pub fn role_of(functions: &[&str]) -> Option<Role> {
     role
 }
 
-/// The first frame of a thread's stacks. Names that somebody has given stay, but for the numbers at their end.
+/// Returns the first frame of a thread's stacks. It keeps a name that the service gave, without the numbers at its end.
 pub fn label(role: Option<Role>, name: &str) -> String {
     let numbers = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#' | ' ');
     let Some(role) = role else {
@@ -53,8 +53,8 @@ fn is_profilers(name: &str) -> bool {
     ["await_profile", "debug_endpoints"].contains(&crate_of(name))
 }
 
-/// Returns whether a stack is of a profiler's own work: on a thread of its own, or for an endpoint. Requests pass the await
-/// profiler, too, on threads that something else began.
+/// Returns whether a stack is a profiler's own work: on a thread of its own, or for an endpoint. The service's requests
+/// pass the await profiler, too, but on threads that something else began.
 pub fn is_of_profiler<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> bool {
     let is_language =
         |krate: &&str| place_of(krate).is_some_and(|at| carriers()[at].part == LANGUAGE);
@@ -65,7 +65,7 @@ pub fn is_of_profiler<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> b
     first.is_some_and(is_profilers) || named.map(crate_of).any(|krate| krate == "debug_endpoints")
 }
 
-/// The reason why a thread that sleeps with this stack has nothing to do, if it has not.
+/// Returns why a thread that sleeps with this stack has nothing to do, or `None` if it has work.
 pub fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static str> {
     let any = |is_so: &dyn Fn(&str) -> bool| functions.iter().any(|name| is_so(name));
     let parks = any(&|name| {
@@ -89,16 +89,16 @@ pub fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static str> {
 /// Owner of a function's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// The service's own.
+    /// The service's own code.
     Own,
-    /// That of a library, which the service calls.
+    /// Code of a library that the service calls.
     Library,
-    /// Carries requests, or is of the language or the system: it is in every stack, and so says nothing.
+    /// Code that carries requests, or that of the language or the system: it is in every stack, so it says nothing.
     Plumbing,
 }
 
 impl Whose {
-    /// The owner by name and file; without a file, libraries that wait on behalf of others are known by name.
+    /// Returns the owner by name and file; without a file, libraries that wait on behalf of others are known by name.
     pub fn of(function: &str, file: &str, is_foreign: bool) -> Self {
         let krate = crate_of(function);
         let is_known = waits_for_others(krate) || is_framework_crate(krate);

@@ -1,4 +1,4 @@
-//! Stacks of threads, added up by function, and what they say of a lock.
+//! Stacks of threads, added up by function, and what they show about a lock.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,25 +9,26 @@ use ecosystem::{PartMeaning, Role, carries_requests};
 use super::profile::{Frame, Stack, State, Thread, ThreadProfile};
 use crate::thresholds::{FEWEST_SAMPLES, MUCH_COMPUTING, PAST_LOCK};
 
-/// At most so many places are told.
+/// Most places that a list names.
 const MOST_PLACES: usize = 3;
 
-/// The call in which threads wait for each other.
+/// Name of the call in which threads wait for each other.
 pub(crate) const FUTEX: &str = "futex";
 
 impl ThreadProfile {
-    /// Stacks of all threads.
+    /// Returns the stacks of all threads.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &Stack> {
         self.threads.iter().flat_map(|thread| &thread.stacks)
     }
 
-    /// Threads that drive tasks.
+    /// Returns the threads that drive tasks.
     pub(crate) fn drive(&self) -> Vec<&Thread> {
         let threads = self.threads.iter();
         threads.filter(|thread| thread.is_runtime).collect()
     }
 
-    /// Those of them that began requests, or all if none is known to. A runtime of its own is where computing belongs.
+    /// Returns the threads that drive tasks and began requests, or all that drive tasks if none is known to have begun
+    /// any. Others may be a runtime for computing, where computing is no fault.
     pub(crate) fn run_requests(&self) -> Vec<&Thread> {
         let mut threads = self.drive();
         if threads.iter().any(|thread| thread.began_requests) {
@@ -36,20 +37,21 @@ impl ThreadProfile {
         threads
     }
 
-    /// Where threads compute most, with the share of all computing; nothing if it is nowhere in particular.
+    /// Lists the places where threads compute most, with their share of all computing, or `None` if no place stands
+    /// out.
     pub fn computing(&self) -> Option<String> {
         let all: Vec<&Thread> = self.threads.iter().collect();
         listed(by_function(in_state(&all, State::Running)))
     }
 
-    /// Where threads that run requests compute or are blocked most, with the share of that time.
+    /// Lists the places where threads that run requests compute or are blocked most, with their share of that time.
     pub fn at_work(&self) -> Option<String> {
         let all = self.run_requests();
         let stacks = in_state(&all, State::Running).chain(in_state(&all, State::Blocked));
         listed(by_function(stacks))
     }
 
-    /// Where tasks run that are no requests, with the share of their samples.
+    /// Lists the places where tasks that are no requests run or are blocked, with their share of those samples.
     pub(crate) fn in_other_tasks(&self) -> Option<String> {
         let mut stacks = Vec::new();
         for stack in self.drive().into_iter().flat_map(|thread| &thread.stacks) {
@@ -63,7 +65,7 @@ impl ThreadProfile {
         listed(by_function(stacks.into_iter()))
     }
 
-    /// Where most of the blocking threads are that have something to do.
+    /// Returns the place where busy threads of the blocking pool most often are.
     pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
         let threads = self.threads.iter();
         let threads = threads.filter(|thread| thread.role == Role::Blocking.name());
@@ -72,7 +74,8 @@ impl ThreadProfile {
         Some(format!("{} {}", place(found.most), found.text()))
     }
 
-    /// Share of the time in which threads that run requests wanted a CPU and had one.
+    /// Returns the share of the time in which threads that run requests had a CPU, of the time in which they wanted
+    /// one.
     pub(crate) fn cpu_share(&self) -> f64 {
         let (mut ran, mut delayed) = (0.0, 0.0);
         for thread in self.run_requests() {
@@ -87,7 +90,7 @@ impl ThreadProfile {
     }
 }
 
-/// Places with a good part of the samples: `40 % at shop::rank (src/rank.rs:7); …`.
+/// Returns the places with a good part of the samples: `40 % at shop::rank (src/rank.rs:7); …`.
 fn listed(functions: Vec<Seen<'_>>) -> Option<String> {
     let all: u64 = functions.iter().map(|function| function.samples).sum();
     let mut places = Vec::new();
@@ -105,7 +108,7 @@ fn listed(functions: Vec<Seen<'_>>) -> Option<String> {
     (!places.is_empty()).then(|| places.join("; "))
 }
 
-/// The share of the time in which a thread sleeps in calls that hold up what it has in hand.
+/// Returns the share of the time in which a thread is blocked in calls, and so holds up its other work.
 pub(crate) fn blocked_share(thread: &Thread) -> f64 {
     let stacks = in_state(&[thread], State::Blocked);
     let samples: u64 = stacks.map(|stack| stack.samples).sum();
@@ -117,8 +120,8 @@ pub(crate) fn worst(threads: &[&Thread]) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// What these threads did in a state, but for handing work over: the runtime's own locks are there, and it is what
-/// keeps the thread free.
+/// Returns the stacks of these threads in a state, without those that hand work over. Handing over takes the runtime's
+/// own locks, and keeps the thread free.
 pub(crate) fn in_state<'a>(
     threads: &[&'a Thread],
     state: State,
@@ -128,17 +131,17 @@ pub(crate) fn in_state<'a>(
     stacks.filter(move |stack| stack.state == state && !hands_over(stack))
 }
 
-/// What was seen of one function, in one call.
+/// Samples of one function in one call.
 pub(crate) struct Seen<'a> {
     /// The stack with most samples.
     pub(crate) most: &'a Stack,
     pub(crate) samples: u64,
-    /// Whether the kernel waited at the same place of the call each time.
+    /// True if all these stacks have the same state text, so the kernel waited at the same place of the call each time.
     is_same: bool,
 }
 
 impl Seen<'_> {
-    /// What threads did there, in words.
+    /// Returns the threads' state there, in words.
     pub(crate) fn text(&self) -> String {
         match &self.most.call {
             Some(call) if !self.is_same => format!("(blocked in {call})"),
@@ -146,7 +149,7 @@ impl Seen<'_> {
         }
     }
 
-    /// What a thread does there, in a sentence.
+    /// Returns a clause on a thread there, such as `computes at shop::rank`.
     pub(crate) fn does(&self) -> String {
         let place = place(self.most);
         self.most.in_call().map_or_else(
@@ -156,7 +159,7 @@ impl Seen<'_> {
     }
 }
 
-/// The function with most samples, and the samples of all.
+/// Returns the function with most samples, and the number of samples of all functions.
 pub(crate) fn most_frequent<'a>(
     stacks: impl Iterator<Item = &'a Stack>,
 ) -> Option<(Seen<'a>, u64)> {
@@ -165,15 +168,15 @@ pub(crate) fn most_frequent<'a>(
     Some((functions.into_iter().next()?, all))
 }
 
-/// What was seen of each function and call; the most frequent first. A loop is seen at several of its lines, and a call
-/// at several places of the kernel.
+/// Adds up samples by function, state and call, the most frequent first. A loop is seen at several of its lines, and a
+/// call at several places of the kernel.
 pub(crate) fn by_function<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Vec<Seen<'a>> {
     grouped(stacks, |stack| {
         (function(stack), stack.state, stack.call.as_deref())
     })
 }
 
-/// What was seen with each of these keys; the most frequent first.
+/// Adds up samples by key, the most frequent first.
 pub(crate) fn grouped<'a, Key: Eq + Hash>(
     stacks: impl Iterator<Item = &'a Stack>,
     key: impl Fn(&'a Stack) -> Key,
@@ -196,7 +199,7 @@ pub(crate) fn grouped<'a, Key: Eq + Hash>(
     groups
 }
 
-/// Where threads are most often that have passed the place at which this one waits: of a lock they hold it.
+/// Returns where threads most often are that are past the lock at which `waits` waits: they hold that lock.
 pub(crate) fn past<'a>(
     waits: &Stack,
     all: impl Iterator<Item = &'a Stack>,
@@ -224,12 +227,12 @@ pub(crate) fn past<'a>(
     is_often.then_some(found)
 }
 
-/// The service's own that is innermost.
+/// Returns the innermost frame of the service's own code.
 pub(crate) fn own(stack: &Stack) -> Option<&Frame> {
     stack.frames.iter().rev().find(|frame| frame.own)
 }
 
-/// What the service's innermost function has called.
+/// Returns the frames below the service's innermost function: what it called.
 fn inner(stack: &Stack) -> &[Frame] {
     let own = stack.frames.iter().rposition(|frame| frame.own);
     own.map_or(&[], |own| &stack.frames[own + 1..])
@@ -240,13 +243,14 @@ pub(crate) fn inner_passes(stack: &Stack, meaning: PartMeaning) -> bool {
     frames.any(|frame| meaning.fits(&frame.function))
 }
 
-/// Whether it gives work to a blocking thread, or waits for the lock of the runtime to which it gives a task.
+/// Returns whether a thread gives work to a blocking thread, or waits for the lock of the runtime to which it gives a
+/// task.
 pub(crate) fn hands_over(stack: &Stack) -> bool {
     inner_passes(stack, PartMeaning::HandsOver)
         || stack.state == State::Blocked && inner_passes(stack, PartMeaning::Scheduler)
 }
 
-/// Whether it waits for a lock, and not for what idle threads wait for.
+/// Returns whether a thread waits for a lock, and not on a channel as idle threads do.
 pub(crate) fn waits_for_lock(stack: &Stack) -> bool {
     stack.state == State::Blocked
         && stack.call.as_deref() == Some(FUTEX)
@@ -255,12 +259,12 @@ pub(crate) fn waits_for_lock(stack: &Stack) -> bool {
         && !hands_over(stack)
 }
 
-/// Whether a function that is not async waits for a future.
+/// Returns whether a function that is not async waits for a future.
 pub(crate) fn is_block_on(stack: &Stack) -> bool {
     inner_passes(stack, PartMeaning::BlockOn)
 }
 
-/// Whether its place says anything: where the work is not all that the process does, or a library's.
+/// Returns whether the place of a stack says anything: it is own code outside `main`, or the call of a library.
 pub(crate) fn is_told(stack: &Stack) -> bool {
     match own(stack) {
         Some(own) => !is_main(&own.function),
@@ -268,14 +272,14 @@ pub(crate) fn is_told(stack: &Stack) -> bool {
     }
 }
 
-/// The service's own that is innermost, or what a library was called for.
+/// Returns the service's innermost function, or the function by which a library was called.
 pub(crate) fn function(stack: &Stack) -> Option<&str> {
     let frame = own(stack).or_else(|| stack.called_library());
     let frame = frame.or(stack.frames.last())?;
     Some(&frame.function)
 }
 
-/// The line of the service's and the one that called it, or what a library was called for.
+/// Returns the service's innermost line and the one that called it, or the function by which a library was called.
 pub(crate) fn place(stack: &Stack) -> String {
     let Some(innermost) = own(stack) else {
         let function = function(stack);
@@ -288,7 +292,7 @@ pub(crate) fn place(stack: &Stack) -> String {
     innermost.label() + &called_by.unwrap_or_default()
 }
 
-/// Whether everything is in this function.
+/// Returns whether this is the `main` function, in which everything is.
 pub(crate) fn is_main(function: &str) -> bool {
     function.contains("::main")
 }

@@ -2,7 +2,7 @@
 
 use super::sampler::Moment;
 
-/// A thread's state at a moment, in words.
+/// Returns a thread's state at a moment, in words.
 pub(super) fn text(moment: &Moment, idle: Option<&str>) -> String {
     let call = moment
         .call
@@ -13,7 +13,7 @@ pub(super) fn text(moment: &Moment, idle: Option<&str>) -> String {
         (_, Some("")) => format!("(idle: {call})"),
         (_, Some(idle)) => format!("(idle: {idle})"),
         (state, None) => {
-            // Where that says more: whether a `write` is to a pipe, a socket or a disk.
+            // The kernel function says more for other calls: a `write` may be to a pipe, a socket or a disk.
             let says_all =
                 ["futex", "nanosleep", "clock_nanosleep", "poll", "ppoll"].contains(&&*call);
             let wchan = moment.wchan.as_deref().filter(|_| !says_all);
@@ -46,7 +46,7 @@ const CALLS: &[(&str, i64)] = calls! {
     SYS_sync SYS_syncfs SYS_unlinkat SYS_wait4 SYS_waitid SYS_write SYS_writev
 };
 
-/// Those that other processors do without.
+/// Calls in which threads wait that only x86-64 has.
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: &[(&str, i64)] = calls! {
     SYS_epoll_wait SYS_fork SYS_mkdir SYS_open SYS_pause SYS_poll SYS_rename SYS_select SYS_stat SYS_unlink SYS_vfork
@@ -54,7 +54,7 @@ const OLD_CALLS: &[(&str, i64)] = calls! {
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[(&str, i64)] = &[];
 
-/// Calls of event loops: whoever is in one waits for anything at all.
+/// Calls of event loops: a thread in one waits for any event.
 pub(super) const EVENTS: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_epoll_wait,
@@ -74,7 +74,7 @@ pub(super) fn call_name(call: i64) -> String {
     )
 }
 
-/// The call that a function of the C library makes, by the function's name.
+/// Returns the call that a function of the C library makes, by the function's name.
 pub(super) fn call_by_name(function: &str) -> Option<String> {
     let name = function.trim_start_matches("__GI_");
     let name = name.trim_start_matches('_').trim_start_matches("libc_");

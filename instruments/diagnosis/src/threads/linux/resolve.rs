@@ -1,4 +1,4 @@
-//! Names for what was sampled.
+//! Names for sampled addresses.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,21 +15,21 @@ pub struct NamedFrame {
     pub function: String,
     /// The file it was compiled from; empty if unknown.
     pub file: String,
-    /// 0 if unknown.
+    /// Line in the file; 0 if unknown.
     pub line: u32,
-    /// Compiled from a library or the toolchain.
+    /// True if it was compiled from a library or the toolchain.
     pub is_foreign: bool,
 }
 
 /// Source of names for addresses of a process.
 pub trait Names {
-    /// The functions at an address, innermost first: several where one is inlined into another.
+    /// Returns the functions at an address, innermost first: several if one is inlined into another.
     fn functions(&mut self, address: usize) -> Vec<NamedFrame>;
 
-    /// An address without a name, by its place in its file.
+    /// Returns a label for an address without a name, by its place in its file.
     fn nameless(&self, address: usize) -> String;
 
-    /// What a reader has to know of the names of these addresses, such as that the program is stripped.
+    /// Returns a note on missing names for the reader, if there is one, such as that the program is stripped.
     fn note(&self, known: &HashMap<usize, Vec<NamedFrame>>) -> Option<String>;
 
     /// Returns whether a request was begun on this thread.
@@ -39,7 +39,7 @@ pub trait Names {
 }
 
 impl ThreadProfile {
-    /// Looks names up, each once.
+    /// Makes the profile of these samples, and looks each name up once.
     pub fn new(samples: Samples, duration: Duration, names: &mut dyn Names) -> Self {
         let mut known: HashMap<usize, Vec<NamedFrame>> = HashMap::new();
         for &address in samples.stacks.iter().flatten() {
@@ -77,7 +77,7 @@ impl Thread {
             frames.map(|frame| frame.function.as_str()).collect()
         };
         let (name, moments) = (seen.name, seen.moments);
-        // What it is for does not change: the most frequent stack whose root was reached tells it.
+        // A thread's role does not change: take it from the most frequent stack whose root was reached.
         let mut by_samples: Vec<_> = moments.iter().collect();
         by_samples.sort_by_key(|(_, samples)| u64::MAX - **samples);
         let mut roles = by_samples.iter();
@@ -86,7 +86,7 @@ impl Thread {
             .iter()
             .map(|(moment, samples)| {
                 let frames = frames(moment);
-                // A worker that has given its tasks away blocks nobody.
+                // A worker that has given its tasks away holds up no other task.
                 let names = names(moment);
                 let role_now = role_of(&names).or(role);
                 let is_in = |calls: &[i64]| moment.call.is_some_and(|call| calls.contains(&call));
@@ -147,15 +147,15 @@ impl Thread {
     }
 }
 
-/// From then to now in seconds, of nanoseconds.
+/// Returns the seconds between two times in nanoseconds; 0 if the first is not known.
 fn seconds(now: u64, then: Option<u64>) -> f64 {
     now.saturating_sub(then.unwrap_or(now)) as f64 / 1e9
 }
 
-/// So many holds of a thread are kept.
+/// Most holds of a thread that are kept.
 const MOST_HOLDS: usize = 4;
 
-/// The longest times for which a thread was in one of the service's functions, from one moment to the next.
+/// Returns the longest holds of a thread: times in one of the service's functions at consecutive moments.
 fn holds(running: &[Running], stacks: &[Vec<Frame>]) -> Vec<Hold> {
     let mut holds: Vec<Hold> = Vec::new();
     let mut rest = running;
@@ -192,14 +192,14 @@ fn holds(running: &[Running], stacks: &[Vec<Frame>]) -> Vec<Hold> {
     holds
 }
 
-/// The service's own functions in a stack, but for the one that is the whole program.
+/// Returns the service's own functions in a stack, without `main`, which is the whole program.
 fn own_functions(stack: &[Frame]) -> Vec<&str> {
     let own = stack.iter().filter(|frame| frame.own);
     let names = own.map(|frame| frame.function.as_str());
     names.filter(|name| !name.contains("::main")).collect()
 }
 
-/// The functions at these addresses, from the outermost inwards.
+/// Returns the functions at these addresses, from the outermost inwards.
 fn frames(
     addresses: &[usize],
     known: &HashMap<usize, Vec<NamedFrame>>,

@@ -1,4 +1,4 @@
-//! Threads of a process, looked at some moments a second.
+//! Sampler of a process's threads: it looks at them several times a second.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -10,34 +10,34 @@ use super::stops::{self, Call, Outcome, Stop, Traceable};
 use super::unwinder::Unwinder;
 use crate::Process;
 
-/// Between two moments: 19 a second, in step with few timers.
+/// Time between two moments: 19 a second, which is in step with few timers.
 const PERIOD: Duration = Duration::from_millis(53);
 
-/// Threads that one child stops, for which there is room.
+/// Most threads that one child stops.
 const AT_ONCE: usize = 16;
 
-/// Different stacks of one profile, of up to four kilobytes.
+/// Most different stacks of one profile, of up to four kilobytes each.
 const MOST_STACKS: usize = 20_000;
 
-/// Moments in which threads ran that are kept of one profile, of 24 bytes each.
+/// Most moments of running threads that one profile keeps, of 24 bytes each.
 const MOST_RUNNING: usize = 200_000;
 
-/// Threads of one profile, also if they are soon gone.
+/// Most threads of one profile, including threads that have ended.
 const MOST_THREADS: usize = 10_000;
 
-/// What a thread did at a moment.
+/// Activity of a thread at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Moment {
-    /// One of the stacks, where it was looked at.
+    /// Index of its stack, if one was taken.
     pub(super) stack: Option<usize>,
-    /// As the kernel has it: `R` runs, `S` sleeps, `D` waits for a disk, `T` and `t` are stopped.
+    /// State by the kernel's letters: `R` runs, `S` sleeps, `D` waits for a disk, `T` and `t` are stopped.
     pub(super) state: char,
     pub(super) call: Option<i64>,
-    /// Where in the kernel it waits.
+    /// Kernel function in which it waits.
     pub(super) wchan: Option<String>,
 }
 
-/// Times of a thread by the scheduler, in nanoseconds, and how often it began to run.
+/// Scheduler's times of a thread, in nanoseconds, and the number of times that it began to run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sched {
     pub(super) ran: u64,
@@ -46,7 +46,7 @@ pub(super) struct Sched {
 }
 
 impl Sched {
-    /// Reads the line of `schedstat`.
+    /// Reads the line of the file `schedstat`.
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         Some(Self {
@@ -62,50 +62,50 @@ impl Sched {
 pub(super) struct Running {
     pub(super) moment: u64,
     pub(super) stack: usize,
-    /// CPU time that it had used by then, in nanoseconds.
+    /// CPU time that it had used by that moment, in nanoseconds.
     pub(super) ran: u64,
 }
 
-/// What was seen of one thread.
+/// Samples of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Sampled {
     pub(super) name: String,
-    /// How often it was stopped.
+    /// Number of times that it was stopped.
     pub(super) stops: u64,
-    /// Nanoseconds that it ran and waited for a CPU, when it was first and last looked at.
+    /// Scheduler's times when it was first examined closely; `last` is from the last time.
     pub(super) first: Option<Sched>,
     pub(super) last: Sched,
-    /// When it ran, and where.
+    /// Moments at which it ran, with its stack.
     pub(super) running: Vec<Running>,
     pub(super) moments: HashMap<Moment, u64>,
 }
 
-/// What was seen of all threads.
+/// Samples of all threads.
 #[derive(Debug, Default)]
 pub struct Samples {
     pub(super) threads: BTreeMap<i32, Sampled>,
-    /// Addresses, from the innermost outwards.
+    /// Stacks of addresses, from the innermost outwards.
     pub(super) stacks: Vec<Vec<usize>>,
     pub(super) moments: u64,
     pub(super) stops: u64,
-    /// How long threads were stopped, in all.
+    /// Total time of all stops, each from the order to stop until the thread went on.
     pub(super) stopped: Duration,
-    /// Why there are no stacks.
+    /// Reason why stacks are missing.
     pub(super) refused: Option<String>,
-    /// Whether any stack could be read.
+    /// True if any stack could be read.
     pub(super) has_stacks: bool,
 }
 
 /// A thread as it was last seen.
 struct Known {
-    /// Its times then.
+    /// Scheduler's times then.
     sched: Option<Sched>,
-    /// How often it may have begun since: for having been stopped.
+    /// Number of times that it may have begun to run since because it was stopped.
     caused: u64,
     moment: Moment,
 }
 
-/// A thread that has moved since.
+/// A thread that may have moved since, and has to be examined.
 struct Moved {
     tid: i32,
     name: String,
@@ -123,15 +123,15 @@ struct Sampler {
     unwinder: Unwinder,
     stacks: HashMap<Vec<usize>, usize>,
     stops: Vec<Stop>,
-    /// Moments of running threads that are kept.
+    /// Number of moments of running threads kept so far.
     running: usize,
-    /// Yama lets a process be traced by its ancestors alone, or by whom it names.
+    /// True if Yama lets only a process's ancestors trace it, and a process that it names.
     has_to_name: bool,
     /// CPU time of the children that take stacks.
     tracing: Duration,
 }
 
-/// Samples the threads of `process` until `duration` is over, or nobody waits for it any more. Of the calling process the
+/// Samples the threads of `process` until `duration` is over or `is_awaited` returns false. In the calling process, the
 /// calling thread is left out.
 pub fn sample(process: Process, duration: Duration, is_awaited: &dyn Fn() -> bool) -> Samples {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
@@ -147,14 +147,14 @@ pub fn sample(process: Process, duration: Duration, is_awaited: &dyn Fn() -> boo
         has_to_name: process.is_this() && scope.trim() == "1",
         tracing: Duration::ZERO,
     };
-    // Tables are read before, which takes longer than looking.
+    // Read the tables before the time begins; that takes longer than a look.
     sampler.unwinder.look();
     let end = Instant::now() + duration;
     loop {
         let (began, used) = (Instant::now(), ThreadTime::now());
         sampler.tracing = Duration::ZERO;
         sampler.look();
-        // At most a twentieth of a CPU, however many threads there are, with what the tracer takes.
+        // Sampling and the tracer together use at most a twentieth of a CPU, however many threads there are.
         let pause = PERIOD.saturating_sub(began.elapsed());
         let pause = pause.max((used.elapsed() + sampler.tracing) * 19);
         let left = end.saturating_duration_since(Instant::now());
@@ -198,7 +198,7 @@ impl Sampler {
                     "no process can be started that would take stacks ({error})"
                 )),
             }
-            // Where none was tried, the child was killed: all go without a stack.
+            // If none was tried, the child was killed, and all go without a stack.
             let tried = some
                 .iter()
                 .take_while(|stop| stop.outcome != Outcome::NotTried)
@@ -219,7 +219,7 @@ impl Sampler {
         }
     }
 
-    /// A thread that has to be looked at closely; one that still sleeps is counted at once.
+    /// Returns a thread that has to be examined closely. A thread that still sleeps is counted at once.
     fn moved(&mut self, tid: i32) -> Option<Moved> {
         let file = |name| fs::read_to_string(self.process.path(&format!("task/{tid}/{name}")));
         let stat = file("stat").ok()?;
@@ -263,7 +263,7 @@ impl Sampler {
                 self.samples.stops += 1;
                 self.samples.has_stacks |= stop.has_stack();
                 self.samples.stopped += stop.took;
-                // It has run to stop, and again to go on.
+                // The thread has run once to stop, and once to go on.
                 caused = 2;
                 let callers = self
                     .unwinder
@@ -348,7 +348,7 @@ impl Sampler {
         }
     }
 
-    /// Says why there are no callers, where threads were stopped in vain.
+    /// Sets the reason for missing stacks if threads were stopped in vain.
     fn explain(&mut self) {
         if self.samples.stops > 0 && !self.samples.has_stacks {
             self.refuse(
@@ -363,7 +363,7 @@ impl Sampler {
     }
 }
 
-/// Which call it is that the kernel has restarted, by where it waits; there are no others.
+/// Returns the call that the kernel has restarted, by the kernel function in which it waits.
 fn restarted(wchan: &str) -> Option<i64> {
     let calls = [
         ("futex", libc::SYS_futex),
@@ -374,7 +374,7 @@ fn restarted(wchan: &str) -> Option<i64> {
     found.map(|(_, call)| *call)
 }
 
-/// The reason why a process cannot be traced.
+/// Returns the reason why a process cannot be traced.
 fn why_refused(process: Process, error: i32) -> String {
     let status = fs::read_to_string(process.path("status")).unwrap_or_default();
     let tracer = status

@@ -1,29 +1,32 @@
 //! Registers and stacks of threads, for which each is stopped for some microseconds.
 //!
-//! A thread cannot be asked for its registers by another one of its process. Ways that were weighed:
+//! A thread cannot read the registers of another thread of its process. Alternatives considered:
 //!
-//! - **A signal, and a walk in its handler**, as CPU profiles have: a handler makes `poll`, `nanosleep`, `select` and
-//!   others fail with EINTR, which services take for an error. It also needs a signal that nobody else uses.
-//! - **A separate program**, as `rstack-self` starts one: it has to be installed or to be the service's own, started
-//!   again, and a copy of the process's file descriptors keeps connections open that the service closes.
-//! - **Nothing at all**: for a sleeping thread, the kernel tells stack pointer and instruction, but not the frame
+//! - **A signal, with a handler that walks the stack**: a handler makes `poll`, `nanosleep`, `select` and others fail
+//!   with EINTR, which services take for an error. It also needs a signal that nobody else uses.
+//! - **A separate program**, as in `rstack-self`: it has to be installed, or the service has to start itself again. Its
+//!   copy of the file descriptors also keeps connections open that the service closes.
+//! - **No stop at all**: the kernel reports the stack pointer and instruction of a sleeping thread, but not the frame
 //!   pointer, without which the standard library's frames cannot be unwound.
 //! - **This**, after LLVM's sanitizers (`sanitizer_stoptheworld_linux_libcdep.cpp`, which credits M. Gutschke): a child
-//!   that shares memory and descriptors (`vfork` on a stack of its own) and traces one thread after the other. The kernel
-//!   restarts calls that a tracer's stop has interrupted, and lets every thread go when the tracer ends, however it ends.
+//!   that shares memory and descriptors (`vfork` on a stack of its own) and traces one thread after the other. The
+//!   kernel restarts calls that a tracer's stop has interrupted. It lets every thread go when the tracer ends, however
+//!   that happens.
 //!
-//! Sound, because the thread that called `clone` stands still until the child is gone: the child borrows its
-//! thread-local storage (`errno`) and everything that it was given, as after `vfork`. It makes system calls alone, takes
-//! no lock and allocates nothing, since a thread that it has stopped may hold any lock. All signals are blocked in it,
-//! so none of the service's handlers runs there.
+//! This is sound, because the thread that called `clone` stands still until the child is gone: the child borrows its
+//! thread-local storage (`errno`) and everything that it was given, as after `vfork`. The child only makes system
+//! calls. It takes no lock and allocates nothing, since a thread that it has stopped may hold any lock. All signals are
+//! blocked in it, so none of the service's handlers runs there.
 //!
-//! Some calls are not restarted even so (signal(7), "Interruption of system calls … by stop signals", and `io_getevents`,
-//! `io_uring_enter` by the kernel's source): a thread in one of them is not stopped. What remains is that it enters one
-//! between that look and the stop, a few microseconds later. On x86-64 the kernel is then told to restart the call,
-//! which is as young as that; on aarch64 the call fails with EINTR once, which event loops have to expect anyway.
-//! Where a filter of seccomp kills on ptrace instead of refusing it, the child dies; kernels before 5.16 may then end
-//! whoever shares its memory, which is the service.
-//! And a call that has already transferred a part, such as a `write` of much to a full pipe, returns that part.
+//! The kernel does not restart some calls (signal(7), "Interruption of system calls … by stop signals", and
+//! `io_getevents`, `io_uring_enter` by the kernel's source): a thread in one of them is not stopped. It may still enter
+//! one in the few microseconds between that look and the stop. On x86-64, the child then has the kernel restart the
+//! call, which has only just begun. On aarch64 the call fails with EINTR once, which event loops have to expect anyway.
+//!
+//! A seccomp filter that kills on ptrace, instead of refusing it, ends the child. Kernels before 5.16 may then also end
+//! the process that shares its memory, which is the service.
+//!
+//! A call that has already transferred a part, such as a large `write` to a full pipe, returns that part.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_long, c_void};
@@ -33,20 +36,21 @@ use std::time::Duration;
 
 use crate::Process;
 
-/// Bytes of a stack that are copied; frames below are not seen.
+/// Most bytes of a stack that are copied; frames further out are not seen.
 const STACK_BYTES: usize = 128 << 10;
 
-/// How long the child waits for a thread to stop, one that waits for a disk or for a CPU; nobody stands still meanwhile.
-/// Long, since a thread that was given up may see EINTR in its next call.
+/// Longest time, in seconds, that the child waits for a thread to stop, which may wait for a disk or for a CPU. No
+/// other thread stands still in this time, except the one that asked. It is long, because a thread that was given up
+/// may see EINTR in its next call.
 const TIMEOUT: libc::time_t = 1;
 
-/// How often it looks before it sleeps.
+/// Number of times that the child looks for the stop before it sleeps.
 const LOOKS: u32 = 200;
 
-/// The child's own stack, of which it uses less than a hundredth, also unoptimised.
+/// Size of the child's own stack, in bytes. It uses less than a hundredth, even in unoptimized builds.
 const CHILD_STACK: usize = 64 << 10;
 
-/// By its number, which the library `libc` does not have.
+/// Number of the call `io_pgetevents`, which the library `libc` does not have.
 const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") {
     333
 } else {
@@ -67,7 +71,7 @@ const NOT_RESTARTED: &[c_long] = &[
     libc::SYS_semtimedop,
 ];
 
-/// Calls that do so on a socket with a time-out.
+/// Calls that fail with EINTR on a socket with a time-out.
 const OF_SOCKETS: &[c_long] = &[
     libc::SYS_accept,
     libc::SYS_accept4,
@@ -86,44 +90,44 @@ const OF_SOCKETS: &[c_long] = &[
     libc::SYS_writev,
 ];
 
-/// What the kernel has a call return that it is to restart, unless a handler of the thread's has to run first.
+/// Return value of a call that makes the kernel restart it, unless a handler of the thread has to run first.
 #[cfg(target_arch = "x86_64")]
 const RESTART: i64 = -514;
 
-/// The registers that all threads have.
+/// Number of the set of general registers.
 const NT_PRSTATUS: usize = 1;
 
-/// The second byte of a status where a tracer's order has stopped the thread (`PTRACE_EVENT_STOP`).
+/// Event in a status, above its low 16 bits, if a tracer's order has stopped the thread (`PTRACE_EVENT_STOP`).
 const EVENT_STOP: c_int = 128;
 
-/// What became of a thread.
+/// Outcome of the attempt to stop a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Its turn did not come.
     NotTried,
-    /// There are registers and a stack.
+    /// Its registers were read, and its stack if that could be read.
     Taken,
     /// It is in a call that must not be interrupted.
     Spared,
     /// It has ended, or does not stop: it waits for a disk.
     Missed,
-    /// The system does not allow it, with its error.
+    /// The system does not allow it, and gave this error.
     Refused(i32),
 }
 
-/// What a thread does in the kernel.
+/// Activity of a thread in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// It runs, and in no call that it could wait in.
+    /// It runs, and does not wait in a call.
     Running,
-    /// It waits outside of any call: for memory.
+    /// It waits outside of any call, such as for memory.
     None,
-    /// It is in the call of this number; with the first argument, often a descriptor.
+    /// It is in the call of this number, with this first argument, often a descriptor.
     Number(c_long, c_int),
 }
 
 impl Call {
-    /// Of the kernel's line: `running`, or a number, arguments, stack pointer and instruction. Does not allocate.
+    /// Reads the kernel's line: `running`, or a number, arguments, stack pointer and instruction. It does not allocate.
     pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         if line.starts_with(b"running") {
             return Some(Self::Running);
@@ -133,7 +137,7 @@ impl Call {
         let number = word.parse().ok()?;
         let first = words.next().unwrap_or_default();
         let first = std::str::from_utf8(first.strip_prefix(b"0x").unwrap_or_default()).ok()?;
-        // A descriptor fits; of what is none, any part will do.
+        // A descriptor fits. For other arguments, any part will do.
         #[allow(clippy::cast_possible_truncation)]
         let first = u64::from_str_radix(first, 16).unwrap_or(u64::MAX) as c_int;
         Some(if number == -1 {
@@ -143,8 +147,8 @@ impl Call {
         })
     }
 
-    /// Returns whether a program would see that it was stopped in this call. The socket of another process cannot be
-    /// asked, and may have a time-out.
+    /// Returns whether a program would see that it was stopped in this call. A socket of another process cannot be
+    /// asked for its time-out, so it counts as having one.
     fn is_not_restarted(self, pid: c_int) -> bool {
         match self {
             Self::Number(number, first) => {
@@ -156,23 +160,23 @@ impl Call {
     }
 }
 
-/// One thread that is to be stopped, and what was found.
+/// One thread to stop, and the result.
 pub(crate) struct Stop {
     tid: c_int,
-    /// Path of the file that says in which call it is, ended by a zero.
+    /// Path of the file that names its current call, ended by a zero.
     path: Vec<u8>,
     pub(crate) outcome: Outcome,
-    /// In which call it was just before.
+    /// Call that it was in just before the stop.
     pub(crate) call: Call,
     registers: libc::user_regs_struct,
     stack: Vec<u8>,
     copied: usize,
-    /// From the order to stop until it went on.
+    /// Time from the order to stop until it went on.
     pub(crate) took: Duration,
 }
 
 impl Stop {
-    /// With room for a stack.
+    /// Makes one with room for a stack.
     pub(crate) fn new() -> Self {
         Self {
             tid: 0,
@@ -190,12 +194,12 @@ impl Stop {
     /// Aims at thread `tid` of a process, which is not the calling one.
     pub(crate) fn aim(&mut self, process: Process, tid: i32) {
         self.tid = tid;
-        // The child's own `/proc/self` is another.
+        // The path has the process's number, because the child has another `/proc/self`.
         self.path = process.path(&format!("task/{tid}/syscall\0")).into_bytes();
         (self.outcome, self.copied) = (Outcome::NotTried, 0);
     }
 
-    /// The instruction that it was at, its stack pointer, its frame pointer, and on aarch64 where it is to return to.
+    /// Returns its instruction, stack pointer, frame pointer, and on aarch64 its link register.
     pub(crate) fn registers(&self) -> [u64; 4] {
         let registers = &self.registers;
         #[cfg(target_arch = "x86_64")]
@@ -214,7 +218,7 @@ impl Stop {
         self.copied > 0
     }
 
-    /// Eight bytes of its stack.
+    /// Returns the eight bytes of its stack at `address`, if they were copied.
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.registers()[1])?).ok()?;
         let stack = self.stack.get(..self.copied)?;
@@ -223,21 +227,22 @@ impl Stop {
     }
 }
 
-/// What the child is given.
+/// Input of the child.
 struct Orders<'a> {
-    /// Number of the process whose threads they are; 0 for the own one.
+    /// Number of the process whose threads are stopped; 0 for the calling one.
     pid: c_int,
     stops: &'a mut [Stop],
     stacks: &'a [(u64, u64)],
 }
 
-/// Stops these threads, one at a time and each at most once; `stacks` are the parts of memory in which stacks may be,
-/// in order. After the first that does not stop in time, the rest is not tried. Returns the CPU time of the child that
-/// did it.
+/// Stops these threads, one at a time and each at most once, and returns the CPU time of the child that did it.
+///
+/// `stacks` are the parts of memory that may hold stacks, in order. If a thread does not stop in time, the threads
+/// after it are not tried.
 ///
 /// # Errors
 ///
-/// When no process can be started.
+/// Returns an error if no process can be started.
 pub(crate) fn take(
     process: Process,
     stops: &mut [Stop],
@@ -250,7 +255,7 @@ pub(crate) fn take(
         c_int::try_from(process.pid()).unwrap_or(c_int::MAX)
     };
     let mut orders = Orders { pid, stops, stacks };
-    // Descriptors are shared, so that none lives longer than the service wants. No signal tells that it has ended.
+    // Descriptors are shared, so that none stays open longer than the service wants. The child's end sends no signal.
     let flags = libc::CLONE_VM
         | libc::CLONE_VFORK
         | libc::CLONE_FS
@@ -260,8 +265,8 @@ pub(crate) fn take(
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (zeroed(), zeroed()) };
     // SAFETY: it is integers.
     let mut usage: libc::rusage = unsafe { zeroed() };
-    // SAFETY: both sets are this function's, and the mask is this thread's alone. The child has a stack of its own, which
-    // outlives it: `clone` returns when it has ended (CLONE_VFORK). Until then nobody else uses `orders`.
+    // SAFETY: both sets are this function's, and the mask is this thread's alone. The child has a stack of its own,
+    // which outlives it: `clone` returns when it has ended (CLONE_VFORK). Until then nobody else uses `orders`.
     let (child, error) = unsafe {
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
@@ -286,8 +291,9 @@ fn duration(time: libc::timeval) -> Duration {
     seconds + Duration::from_micros(time.tv_usec.try_into().unwrap_or_default())
 }
 
-/// Lets descendants of this process trace it where Yama allows only what was named; takes it back when dropped,
-/// together with what the service may have named itself, which nobody can ask for.
+/// Permission for descendants of this process to trace it, where Yama allows only a named process. Dropping it takes
+/// the permission back. That also removes a process that the service itself may have named, since the kernel does not
+/// report that name.
 pub(crate) struct Traceable(());
 
 impl Traceable {
@@ -310,13 +316,13 @@ impl Drop for Traceable {
     }
 }
 
-/// Whether the system lets others of this user look into this process.
+/// Returns whether the system lets other processes of this user look into this process.
 pub(crate) fn is_dumpable() -> bool {
     // SAFETY: it takes integers.
     unsafe { libc::prctl(libc::PR_GET_DUMPABLE) != 0 }
 }
 
-/// The calling thread's number.
+/// Returns the calling thread's number.
 pub(crate) fn own_tid() -> i32 {
     // SAFETY: it has no conditions; the kernel's numbers of threads are of 32 bits.
     #[allow(clippy::cast_possible_truncation)]
@@ -330,7 +336,7 @@ extern "C" fn child(orders: *mut c_void) -> c_int {
     // SAFETY: `take` passes its orders, which nobody else uses while it waits for this.
     let Orders { pid, stops, stacks } = unsafe { &mut *orders.cast::<Orders<'_>>() };
     let ends_with_parent = c_long::from(libc::SIGKILL);
-    // As the kernel has it: a handler (none), flags, a restorer, and a mask. This process's disposition is its own.
+    // In the kernel's layout: a handler (none), flags, a restorer, and a mask. The child has a disposition of its own.
     let default = [0_usize; 4];
     // SAFETY: it is read, and there is room for all of it.
     unsafe {
@@ -364,14 +370,14 @@ extern "C" fn child(orders: *mut c_void) -> c_int {
         let is_in_time = stop_one(stop, *pid, stacks);
         stop.took = now().saturating_sub(began);
         if !is_in_time {
-            // The kernel takes the order back when this process ends.
+            // The kernel cancels the order to stop when this process ends.
             break;
         }
     }
     0
 }
 
-/// Whether the thread stopped in time, if it could be told to.
+/// Stops one thread, copies its registers and stack, and lets it go. Returns false if it did not stop in time.
 fn stop_one(stop: &mut Stop, pid: c_int, stacks: &[(u64, u64)]) -> bool {
     if let Err(error) = ptrace(libc::PTRACE_SEIZE, stop.tid, 0, 0) {
         let is_gone = error == libc::ESRCH;
@@ -384,7 +390,7 @@ fn stop_one(stop: &mut Stop, pid: c_int, stacks: &[(u64, u64)]) -> bool {
     }
     stop.outcome = Outcome::Missed;
     if ptrace(libc::PTRACE_INTERRUPT, stop.tid, 0, 0).is_err() {
-        // It has just ended.
+        // The thread has just ended.
         return true;
     }
     let Some(status) = wait_for(stop.tid) else {
@@ -412,7 +418,7 @@ fn stop_one(stop: &mut Stop, pid: c_int, stacks: &[(u64, u64)]) -> bool {
             }
         }
     }
-    // Where a signal came first it stopped for that, and is to have it.
+    // If a signal came first, the thread stopped for that, and still has to get it.
     let is_own = status >> 16 == EVENT_STOP;
     let signal = if is_own { 0 } else { libc::WSTOPSIG(status) };
     let _ = ptrace(
@@ -447,7 +453,7 @@ fn ptrace(
     Err(unsafe { *libc::__errno_location() })
 }
 
-/// How the thread has changed, if it does in time.
+/// Returns the status with which the thread changed, if it did so in time.
 fn wait_for(tid: c_int) -> Option<c_int> {
     let flags = libc::WNOHANG | libc::__WALL;
     let children: u64 = 1 << (libc::SIGCHLD - 1);
@@ -472,11 +478,13 @@ fn wait_for(tid: c_int) -> Option<c_int> {
             return Some(status);
         }
         looks = looks.wrapping_add(1);
-        // For some tens of microseconds, which most threads need, it does not sleep: it might wait for a CPU then.
+        // Most threads stop within some tens of microseconds. Until then the child does not sleep, since it might then
+        // have to wait for a CPU.
         let signal = if looks < LOOKS {
             0
         } else {
-            // The signal, blocked and so kept, is sent for each stop. One of an earlier stop is one turn more.
+            // The kernel sends SIGCHLD for each stop, and keeps it, since it is blocked. One left over from an
+            // earlier stop costs one more turn of the loop.
             // SAFETY: it reads the set of eight bytes and the time.
             unsafe {
                 libc::syscall(
@@ -494,7 +502,7 @@ fn wait_for(tid: c_int) -> Option<c_int> {
     }
 }
 
-/// Copies from the stack pointer upwards, at most to the end of that part of memory; yields the number of bytes.
+/// Copies from the stack pointer upwards, at most to the end of that part of memory, and returns the number of bytes.
 fn copy_stack(pid: c_int, from: u64, to: &mut [u8], stacks: &[(u64, u64)]) -> usize {
     let after = stacks.partition_point(|(start, _)| *start <= from);
     let Some((_, end)) = after.checked_sub(1).and_then(|at| stacks.get(at)) else {
@@ -531,7 +539,7 @@ fn copy_stack(pid: c_int, from: u64, to: &mut [u8], stacks: &[(u64, u64)]) -> us
     usize::try_from(copied).unwrap_or(0)
 }
 
-/// What the file of this path says.
+/// Reads the call of a thread from the file of this path.
 fn call_of(path: &[u8]) -> Option<Call> {
     let mut line = [0_u8; 256];
     // SAFETY: the path ends with a zero, and as much is read as there is room for.
@@ -548,7 +556,7 @@ fn call_of(path: &[u8]) -> Option<Call> {
     Call::parse(line.get(..usize::try_from(length).ok()?)?)
 }
 
-/// Whether this is a socket that gives up after some time.
+/// Returns whether this is a socket with a time-out.
 fn times_out(socket: c_int) -> bool {
     [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO].iter().any(|option| {
         let mut time = libc::timeval {

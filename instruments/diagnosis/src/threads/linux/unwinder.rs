@@ -1,4 +1,4 @@
-//! Callers, by registers and a copied stack, with framehop, from the tables that the program's files have.
+//! Unwinder that finds callers from registers and a copied stack, with framehop and the tables in the program's files.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,22 +14,22 @@ use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use crate::Process;
 use crate::maps::{self, Part};
 
-/// Deeper callers are left out.
+/// Most callers of one stack; further ones are left out.
 const DEEPEST: usize = 512;
 
-/// Finds callers in the files that it has read.
+/// Finder of callers, by the tables of the files that it has read.
 pub struct Unwinder {
     process: Process,
     native: UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
-    /// Where files begin that were read, or could not be.
+    /// Addresses at which files begin that were read, or that could not be read.
     known: HashSet<u64>,
-    /// Parts of memory in which stacks may be, in order.
+    /// Parts of memory that may hold stacks, in order.
     pub(crate) stacks: Vec<(u64, u64)>,
 }
 
 impl Unwinder {
-    /// Knows no file of `process` yet.
+    /// Makes an unwinder that knows no file of `process` yet.
     pub fn new(process: Process) -> Self {
         Self {
             process,
@@ -40,7 +40,7 @@ impl Unwinder {
         }
     }
 
-    /// Looks again what is in memory: threads and libraries come.
+    /// Reads the memory map again, for new threads and libraries.
     pub fn look(&mut self) {
         let maps = maps::read(self.process);
         self.stacks.clear();
@@ -49,7 +49,7 @@ impl Unwinder {
             if part.permissions.starts_with("rw") {
                 self.stacks.push((part.start, part.end));
             }
-            // A file's first part begins with its head.
+            // The first part of a file holds its header.
             if part.offset == 0 && part.name != base.1 {
                 base = (part.start, part.name);
             }
@@ -69,9 +69,9 @@ impl Unwinder {
         }
     }
 
-    /// The path by which a file of the process is opened here, which may be in a container.
+    /// Returns the path by which a file of the process is opened here; the process may be in a container.
     fn file(&self, name: &str) -> String {
-        // Of a program whose file was replaced meanwhile, the old one.
+        // If the program's file was replaced since it began, this still opens the old one.
         let own = self.process.path("exe");
         if std::fs::read_link(&own).is_ok_and(|path| path == Path::new(name)) {
             own
@@ -82,7 +82,7 @@ impl Unwinder {
         }
     }
 
-    /// A part of the process's memory, by way of a file.
+    /// Reads a part of the process's memory from `/proc`.
     fn memory(&self, start: u64, end: u64) -> Option<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(end - start).ok()?];
         let memory = File::open(self.process.path("mem")).ok()?;
@@ -90,9 +90,10 @@ impl Unwinder {
         Some(bytes)
     }
 
-    /// Addresses from the innermost outwards; those of callers are of the byte before the one to return to.
+    /// Returns addresses from the innermost outwards. A caller's address is the byte before its return address.
     ///
-    /// `registers` are instruction, stack pointer, frame pointer, and on aarch64 the link register; `word` reads the stack.
+    /// `registers` are instruction, stack pointer, frame pointer, and on aarch64 the link register; `word` reads the
+    /// stack.
     pub fn callers(
         &mut self,
         registers: [u64; 4],
@@ -107,14 +108,14 @@ impl Unwinder {
         let mut frames =
             self.native
                 .iter_frames(instruction, registers, &mut self.cache, &mut read);
-        // An error is the end of what can be known.
+        // An error ends the stack: nothing beyond can be known.
         let frames = std::iter::from_fn(|| frames.next().ok().flatten());
         let addresses = frames.map(|frame| usize::try_from(frame.address_for_lookup()));
         addresses.map_while(Result::ok).take(DEEPEST).collect()
     }
 }
 
-/// The tables of a file whose head is in memory at `base`, and code in `part`.
+/// Reads the tables of a file whose header is in memory at `base`, and its code in `part`.
 fn module<'a>(file: impl ReadRef<'a>, base: u64, part: &Part<'_>) -> Option<Module<Vec<u8>>> {
     let file = object::File::parse(file).ok()?;
     let range = |name| {
@@ -123,7 +124,7 @@ fn module<'a>(file: impl ReadRef<'a>, base: u64, part: &Part<'_>) -> Option<Modu
     };
     let data = |name| Some(file.section_by_name(name)?.data().ok()?.to_vec());
     let sections = ExplicitModuleSectionInfo {
-        // Zero, unless the program is one that cannot be moved.
+        // The base is zero, unless the program is not position-independent.
         base_svma: file.segments().map(|part| part.address()).min()? & !0xfff,
         text_svma: range(".text"),
         got_svma: range(".got"),
