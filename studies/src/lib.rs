@@ -34,7 +34,7 @@ use engine::statistics::{self, Gains, Looks};
 use engine::tool;
 use engine::traffic::Traffic;
 
-/// What can go wrong in a study, from any thread.
+/// An error of a study, from any thread.
 pub type Failed = Box<dyn Error + Send + Sync>;
 
 /// The argument in this place, counted from 1, if there is one.
@@ -51,7 +51,7 @@ pub fn folder(number: u32) -> Result<PathBuf, Failed> {
     Ok(entry.ok_or("no such chapter in this folder")?.path())
 }
 
-/// What the chapter's `chapter.toml` says.
+/// Reads the chapter's `chapter.toml`.
 pub fn chapter_file(number: u32) -> Result<ChapterFile, Failed> {
     let file = folder(number)?.join("chapter.toml");
     let name = file.display().to_string();
@@ -66,7 +66,7 @@ pub fn compile(chapters: &[u32]) -> Result<(), Failed> {
     build(packages)
 }
 
-/// Compiles a chapter's server with these features, and says where it is.
+/// Compiles a chapter's server with these features, and returns its path.
 pub fn compile_with(chapter: u32, features: &str) -> Result<PathBuf, Failed> {
     build([
         format!("--package=chapter{chapter}"),
@@ -94,13 +94,13 @@ pub fn start(
     start_program(&program(chapter)?, variant, cpus, arguments)
 }
 
-/// Where the compiled server of a chapter is.
+/// Returns the path of a chapter's compiled server.
 fn program(chapter: u32) -> Result<PathBuf, Failed> {
     let name = format!("chapter{chapter}{}", std::env::consts::EXE_SUFFIX);
     Ok(std::env::current_exe()?.with_file_name(name))
 }
 
-/// The same with this program of a chapter's server.
+/// Starts this program of a chapter's server as [`start`] does.
 pub fn start_program(
     program: &Path,
     variant: &str,
@@ -135,7 +135,7 @@ pub fn load(server: &Server, load: &Traffic, cpus: &[usize]) -> Result<Outcome, 
     }
 }
 
-/// A chapter's server, as any of the three generators is told of it.
+/// A chapter's server, as a target of any of the three generators.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The chapter, whose scripts k6 and Locust run.
@@ -144,7 +144,7 @@ pub struct Target<'a> {
     pub server: &'a Server,
     /// The generator's CPUs; all if there are none.
     pub cpus: &'a [usize],
-    /// What an answer takes with nobody else there, for scripts that compare with it.
+    /// Time of an answer without other users, for scripts that compare with it.
     pub alone: Option<Duration>,
 }
 
@@ -174,7 +174,7 @@ impl Target<'_> {
     }
 }
 
-/// What pairs of rounds in turn say of one side against the other.
+/// The comparison of two sides over pairs of rounds.
 pub struct Compared {
     /// Mean of each side's figures: the side asked about, and the other.
     pub means: [f64; 2],

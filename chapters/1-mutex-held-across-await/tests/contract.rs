@@ -1,4 +1,4 @@
-//! What every variant of chapter 1 must do, and in `of_a_fix` what only a fix can.
+//! Contract of chapter 1, which every variant must keep. Only a fix can pass the tests in `of_a_fix`.
 //!
 //!     VARIANT=exercise cargo test -p chapter1 --test contract
 
@@ -89,14 +89,14 @@ async fn users_who_hang_up_hold_up_nobody() {
 mod of_a_fix {
     use super::*;
 
-    /// Few users, who come one after the other: the load of a check is one crowd that comes at once.
+    /// Sends few users, one after the other. The load of a check, in contrast, is one crowd that comes at once.
     #[tokio::test]
     async fn no_request_waits_for_the_call_of_another() {
         CHAPTER
             .with(&["--database-ms", "400"])
             .every_fix(async |service| {
-                // A busy machine may make a few late, and one that stands still for a moment all who
-                // wait then, a third: it has three attempts.
+                // On a busy machine a few may be late. If the machine stands still for a moment, all users
+                // who wait then are late: a third of all. So there are three attempts.
                 let mut late = 0;
                 for _ in 0..3 {
                     let answers = crowd(60, async |number| {

@@ -1,4 +1,4 @@
-//! What every variant of chapter 2 must do, and in `of_a_fix` what only a fix can.
+//! Contract of chapter 2, which every variant must keep. Only a fix can pass the tests in `of_a_fix`.
 //!
 //!     VARIANT=exercise cargo test -p chapter2 --test contract
 
@@ -53,8 +53,8 @@ async fn requests_are_answered_and_those_that_make_no_sense_are_refused() {
         .await;
 }
 
-/// On one connection, and without waiting for the first answer: a write that is left to a task of its own
-/// is not there yet when the next request is read.
+/// Sends all requests on one connection, without waiting for answers. A variant that leaves a write to a task of
+/// its own has not made it yet when it reads the next request.
 #[tokio::test]
 async fn a_write_that_was_answered_can_be_read() {
     CHAPTER
@@ -166,15 +166,16 @@ async fn users_who_hang_up_hold_up_nobody() {
 mod of_a_fix {
     use super::*;
 
-    /// Users who come one after the other, each at another moment of the others' calls; writes of new topics
-    /// and of all clients among them.
+    /// Sends users one after the other, each at another moment of the others' calls. They also write new topics,
+    /// and read all topics of a client.
     #[tokio::test]
     async fn no_request_waits_for_the_call_of_another() {
         const CALL: Duration = Duration::from_millis(400);
         CHAPTER
             .with(&["--database-ms", "400"])
             .every_fix(async |service| {
-                // A machine that stands still for a moment makes all late who wait then, a third: it has three attempts.
+                // If the machine stands still for a moment, all users who wait then are late: a third of all.
+                // So there are three attempts.
                 let mut late = 0;
                 for attempt in 0..3 {
                     let all = crowd(60, async |number| {
@@ -185,7 +186,7 @@ mod of_a_fix {
                         let topic = format!("{client} new{}", 60 * attempt + number);
                         let write = user.post("/subscribe", topic).await.after;
                         let topics = user.get(&format!("/topics/{client}")).await.after;
-                        // Half of a call: a busy machine makes nobody wait so long.
+                        // Half of a call. Even on a busy machine nobody waits so long.
                         let limits = [(read, CALL * 3 / 2), (write, CALL / 2), (topics, CALL / 2)];
                         limits.into_iter().filter(|(after, limit)| after > limit).count()
                     })

@@ -1,6 +1,6 @@
-//! The root cause, counted: what one `page` asks of the heap.
+//! The root cause as a count: the heap allocations of one `page`.
 //!
-//! A count like this costs no load and no quiet machine, and it never wavers: a service of your
+//! Such a count needs no load and no quiet machine, and it is the same in every run. A service of your
 //! own can have such a test beside its others.
 
 // Only one of them can be the allocator.

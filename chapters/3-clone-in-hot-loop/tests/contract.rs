@@ -1,4 +1,4 @@
-//! What every variant of chapter 3 must do, whatever it allocates.
+//! Contract of chapter 3, which every variant must keep, whatever it allocates.
 //!
 //!     VARIANT=exercise cargo test -p chapter3 --test contract
 

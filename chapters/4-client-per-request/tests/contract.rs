@@ -1,4 +1,4 @@
-//! What every variant of chapter 4 must do, and in `of_a_fix` what only a fix can.
+//! Contract of chapter 4, which every variant must keep. Only a fix can pass the tests in `of_a_fix`.
 //!
 //!     VARIANT=exercise cargo test -p chapter4 --test contract
 
@@ -12,7 +12,7 @@ const CHAPTER: Chapter = Chapter {
     fixes: &["solution", "hyper-shared"],
 };
 
-/// What the upstream says, with the data that contracts are tried on.
+/// Answer of the upstream, with the data seed of the contract tests.
 const LUCK: &str = r#"200 {"status":200,"msg":"Good Luck, 7!"}"#;
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn requests_that_failed_and_users_who_hang_up_hold_up_nobody() {
             let failed = crowd(100, async |_| service.get("/io").await).await;
             assert_all(&failed, "502", "the upstream failed them all");
             service.hang_up(100, get("/io"), 20).await;
-            // On a busy machine some time out before the upstream has seen them: it fails as many later ones.
+            // On a busy machine some requests time out before the upstream sees them. Then it fails as many later ones.
             for _ in service.count("upstream_requests_total")..100 {
                 if service.get("/io").await != "502" {
                     break;
@@ -130,7 +130,7 @@ async fn requests_that_failed_and_users_who_hang_up_hold_up_nobody() {
 mod of_a_fix {
     use super::*;
 
-    /// Many at once, and after a pause: what is kept open for the next request has to be kept that long.
+    /// Sends many requests at once, and again after pauses. A variant has to keep idle connections open for that long.
     #[tokio::test]
     async fn connections_are_used_again() {
         CHAPTER

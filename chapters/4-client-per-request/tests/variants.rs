@@ -1,4 +1,4 @@
-//! How many connections each variant needs: who shares a client shares connections.
+//! Number of connections that each variant needs: requests that share a client share connections.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What every variant of chapter 5 must do, and in `of_a_fix` what only a fix can.
+//! Contract of chapter 5, which every variant must keep. Only a fix can pass the tests in `of_a_fix`.
 //!
 //!     VARIANT=exercise cargo test -p chapter5 --test contract
 
@@ -38,7 +38,7 @@ async fn every_request_has_its_own_piece_of_work_done_before_it_is_answered() {
         .await;
 }
 
-/// More than a queue of the usual size holds.
+/// Sends more requests than a queue of the usual size holds.
 #[tokio::test]
 async fn a_crowd_is_answered_by_a_piece_of_work_for_each_cpu_at_a_time() {
     CHAPTER
@@ -60,7 +60,7 @@ async fn a_crowd_is_answered_by_a_piece_of_work_for_each_cpu_at_a_time() {
         .await;
 }
 
-/// The next users come while the work of those who left is still being done.
+/// Sends users while the work of earlier users, who left, still runs.
 #[tokio::test]
 async fn users_who_hang_up_hold_up_nobody() {
     CHAPTER
@@ -89,7 +89,7 @@ async fn users_who_hang_up_hold_up_nobody() {
 mod of_a_fix {
     use super::*;
 
-    /// Another thread's work is nobody's wait but its own request's.
+    /// Checks that work on another thread delays only its own request.
     #[tokio::test]
     async fn a_ping_does_not_wait_for_a_crowd_that_works() {
         CHAPTER

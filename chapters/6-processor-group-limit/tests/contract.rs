@@ -1,5 +1,5 @@
-//! What every variant of chapter 6 must do, and in `of_a_fix` what only a fix can. How many workers there
-//! are, and where they and the acceptor may run, are the chapter's claims: `cargo workshop check 6`.
+//! Contract of chapter 6, which every variant must keep. Only a fix can pass the tests in `of_a_fix`. The number of
+//! workers, and the CPUs of workers and acceptor, are the chapter's claims: `cargo workshop check 6`.
 //!
 //!     VARIANT=exercise cargo test -p chapter6 --test contract
 

@@ -1,4 +1,4 @@
-//! What the chapter's law and its stages stand on, beside the claims that `check` and `prove` judge.
+//! Facts on which the chapter's prediction and its stages rest, beside the claims that `check` and `prove` judge.
 
 use course::bench::server::{Server, ServerError};
 use course::bench::testing::{self, count, post};

@@ -1,5 +1,5 @@
-//! What every variant of chapter 7 must do, and in `of_a_fix` what only a fix can. Where workers stay and
-//! whose copy they read is the chapter's claim: `cargo workshop check 7`.
+//! Contract of chapter 7, which every variant must keep. Only a fix can pass the tests in `of_a_fix`. The CPUs of the
+//! workers, and the copies that they read, are the chapter's claim: `cargo workshop check 7`.
 //!
 //!     VARIANT=exercise cargo test -p chapter7 --test contract
 

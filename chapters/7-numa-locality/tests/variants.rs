@@ -1,4 +1,4 @@
-//! What the chapter's stages say of themselves, beside the claims that `check` and `prove` judge.
+//! Reports of the chapter's stages on themselves, beside the claims that `check` and `prove` judge.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use numa::record::Placement;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
 
-/// What a variant says of itself after it was asked on several connections at once.
+/// Returns a variant's `/debug/placement` after requests on several connections at once.
 fn placement(variant: &str) -> Placement {
     let server = testing::start(PROGRAM, variant, 0, &["--texts", "20000"]);
     // As long as a text: of a shorter one no text is looked at.

@@ -1,4 +1,4 @@
-//! What every variant of chapter 8 must do, and in `of_a_fix` what only a fix can.
+//! Contract of chapter 8, which every variant must keep. Only a fix can pass the tests in `of_a_fix`.
 //!
 //!     VARIANT=exercise cargo test -p chapter8 --test contract
 
@@ -18,11 +18,11 @@ const CHAPTER: Chapter = Chapter {
     fixes: &["solution", "permit", "dispatch", "per-body", "async-client"],
 };
 
-/// An archive as fast as the machine.
+/// Options for an archive as fast as the machine.
 const FAST: [&str; 2] = ["--archive-mib-per-second", "0"];
 
-/// With the data that contracts are tried on bodies are a little longer than asked for, and their
-/// highest byte is another one.
+/// Returns the right answer. With the data seed of the contract tests, bodies are a little longer than
+/// requested, and their highest byte is another one.
 fn summary_of(bytes: u64) -> String {
     format!("200 248 is the highest of {} bytes", bytes + 7)
 }
@@ -91,7 +91,7 @@ async fn what_is_too_long_or_makes_no_sense_is_refused() {
         .await;
 }
 
-/// A slow archive: who answers early answers long before.
+/// Uses a slow archive: a variant that answers before it has read the body back answers far too early.
 #[tokio::test]
 async fn a_body_is_answered_when_it_has_been_read_back() {
     CHAPTER
@@ -164,7 +164,7 @@ async fn bodies_that_broke_off_hold_up_nobody() {
 async fn users_who_hang_up_hold_up_nobody() {
     CHAPTER
         .every_variant(async |service| {
-            // When the moment comes that matters depends on the machine.
+            // The critical moment depends on the machine, so users hang up at several moments.
             for after in (5..80).step_by(8) {
                 service.hang_up(8, get("/summarize"), after).await;
             }
@@ -182,7 +182,7 @@ async fn users_who_hang_up_hold_up_nobody() {
 mod of_a_fix {
     use super::*;
 
-    /// A short body is a wait as well: with a slow archive one of many ticks. A reactor that hands over its
+    /// A short body also means a wait: with a slow archive it lasts many ticks. A reactor that hands over its
     /// tasks and then blocks counts as the reactor until another thread has taken over.
     #[tokio::test]
     async fn shorter_bodies_are_waited_for_elsewhere_too() {

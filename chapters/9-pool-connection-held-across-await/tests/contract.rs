@@ -1,4 +1,4 @@
-//! What every variant of chapter 9 must do, and in `of_a_fix` what only a fix can.
+//! Contract of chapter 9, which every variant must keep. Only a fix can pass the tests in `of_a_fix`.
 //!
 //!     VARIANT=exercise cargo test -p chapter9 --test contract
 
@@ -13,14 +13,14 @@ const CHAPTER: Chapter = Chapter {
 };
 
 const TWO: &str = r#"{"product":1,"quantity":2}"#;
-/// With the prices of the data that contracts are tried on.
+/// Answer to an order, with the prices for the data seed of the contract tests.
 const SOLD: &str = r#"200 {"product":1,"quantity":2,"cents":2208}"#;
 
 async fn order(service: &Service, body: &str) -> Answer {
     service.post("/order", body).await
 }
 
-/// So many orders are in the books, and what they took is missing from the stock.
+/// Asserts that the books hold this number of orders, and that the stock lacks exactly what they took.
 async fn assert_books(service: &Service, orders: u64, after: &str) {
     let books = service.get("/books").await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What a service owes its customers when there are too many of them, and when it dies.
+//! Behavior of a service when it has too many customers, and when it dies.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn order() -> Exchange {
     post("/order", BODY, r#"{"product":1,"quantity":2,"cents":2194}"#)
 }
 
-/// More customers at once than five connections can serve, for 50 ms each, while anybody waits for one.
+/// Sends more customers at once than five connections can serve, at 50 ms each, before the pool's time-out.
 #[tokio::test]
 async fn who_gets_no_connection_in_time_is_told_when_to_come_back() {
     const CUSTOMERS: u32 = 800;
@@ -59,7 +59,7 @@ fn a_database_that_is_not_there_is_told_in_one_sentence() {
 }
 
 // ANCHOR: killed
-/// What was confirmed is there after a crash, and what is there was ordered.
+/// Kills a server under load. Afterwards the books must hold every confirmed order, and none that nobody placed.
 #[test]
 fn a_server_that_is_killed_under_load_has_lost_and_invented_nothing() {
     const USERS: u32 = 40;

@@ -15,7 +15,7 @@ use crate::metric::Metric;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// What was allocated before the first request.
+/// Allocations of the process before the first request.
 static BEFORE: OnceLock<SoFar> = OnceLock::new();
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
@@ -27,7 +27,7 @@ pub(crate) async fn counted<F: Future>(request: F) -> F::Output {
     response
 }
 
-/// What the process has allocated since it started.
+/// Allocations of the process since it started: their number and their bytes.
 #[derive(Debug)]
 struct SoFar {
     times: usize,

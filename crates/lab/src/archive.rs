@@ -31,12 +31,12 @@ pub(crate) fn calls_on_this_thread() -> u64 {
     CALLS_HERE.get()
 }
 
-/// A middleware for ureq, with which `/metrics` can tell how many of all calls the reactor's own thread
-/// waited for.
+/// Counts a call of the calling thread: a middleware for ureq. From it `/metrics` derives the share of calls that
+/// blocked the reactor's own thread.
 ///
 /// # Errors
 ///
-/// Those of the call.
+/// Returns the error of the call.
 pub fn count_call(
     request: Request<ureq::SendBody<'_>>,
     next: MiddlewareNext<'_>,
@@ -45,20 +45,20 @@ pub fn count_call(
     next.handle(request)
 }
 
-/// How much the archive takes before it makes anybody wait: too much to run out between two calls of a
-/// client that makes them one after the other. Timers are exact to a millisecond.
+/// Transfer time that the archive buffers: it answers that much before the bytes would have passed. Timers are exact
+/// to a millisecond only, and a client that calls one after the other must not drain the buffer between two calls.
 const BUFFERED: Duration = Duration::from_millis(4);
 
-/// An HTTP server that keeps what is `PUT` at a path until it is asked for it by a `GET`, once: so its
-/// memory stays small. All clients together send and receive so many MiB a second.
+/// An HTTP server that keeps each body that is `PUT` until the first `GET` of its path, so that its memory stays
+/// small. All clients share its bandwidth.
 #[derive(Debug)]
 pub(crate) struct Archive {
-    /// `None` is as fast as the machine.
+    /// Bandwidth of all clients together; `None` for as fast as the machine.
     bytes_per_second: Option<f64>,
-    /// What it answers instead of doing anything.
+    /// Status with which it answers every request, without keeping anything.
     status: Option<StatusCode>,
     kept: Mutex<HashMap<String, Bytes>>,
-    /// When all will have come and gone that it was asked for.
+    /// Time at which the transfers so far will have passed at this bandwidth.
     free_at: Mutex<Instant>,
     counters: Arc<Counters>,
 }
@@ -119,7 +119,7 @@ impl Archive {
         Ok(Response::new(kept.into()))
     }
 
-    /// Waits until these bytes have come or gone, but for what is buffered.
+    /// Waits until these bytes would have passed, less the time that is buffered.
     async fn take_time_for(&self, bytes: &Bytes) {
         let Some(speed) = self.bytes_per_second else {
             return;

@@ -1,4 +1,4 @@
-//! What is dropped when a server stops, however it stops: a process that exits drops nothing by itself.
+//! Values to drop when a server stops, however it stops: a process that exits drops nothing by itself.
 
 use std::any::Any;
 use std::fmt;
@@ -21,7 +21,7 @@ impl Cleanup {
         locked(&self.0).clear();
     }
 
-    /// From now on the process ends when its standard input closes, whatever else it does.
+    /// Starts a thread that ends the process when its standard input closes, whatever else the process does.
     pub(crate) fn stop_with_stdin(&self) {
         let cleanup = self.clone();
         std::thread::spawn(move || {

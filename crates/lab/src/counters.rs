@@ -1,4 +1,4 @@
-//! What a server counts while it serves.
+//! Counters of a server while it serves.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,7 +23,7 @@ pub(crate) struct Counters {
     pub(crate) archive_bytes_sent: AtomicU64,
     pub(crate) work: Activity,
     pub(crate) work_nanoseconds: AtomicU64,
-    /// Of a chapter that has a pool.
+    /// Use of the connection pool, in a chapter that has one.
     pub(crate) pool: OnceLock<PoolUse>,
 }
 
@@ -73,7 +73,8 @@ impl Drop for Running<'_> {
 }
 
 impl Counters {
-    /// As many of the upstream's bodies as the bytes that an archive was sent and gave back would fill.
+    /// Returns how many of the upstream's bodies went through the archive: its bytes, divided by a body's mean length.
+    /// A byte counts when it was both stored and read back.
     fn bodies_kept(&self) -> u64 {
         let received = self.archive_bytes_received.load(Relaxed);
         let kept = received.min(self.archive_bytes_sent.load(Relaxed));

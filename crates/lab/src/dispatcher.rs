@@ -1,4 +1,4 @@
-//! Which worker gets the next connection.
+//! The choice of the worker that gets the next connection.
 
 use futures_util::future::select_ok;
 use tokio::sync::mpsc::error::TrySendError;

@@ -1,4 +1,4 @@
-//! What can go wrong before a server serves.
+//! Errors before a server serves.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ pub enum Error {
         address: SocketAddr,
         /// The option that moves this listener.
         option: &'static str,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The admin listener's thread or runtime could not be started.
@@ -33,12 +33,12 @@ pub enum Error {
     /// The upstream that was named cannot be used.
     #[error("the upstream {url} cannot be used: {reason}; start it, or leave out --upstream")]
     OutsideUpstream {
-        /// As it was named.
+        /// URL as the reader named it.
         url: String,
-        /// Why not.
+        /// Reason why it cannot be reached.
         reason: String,
     },
-    /// What the chapter stands on cannot be used; why, in a sentence.
+    /// A resource of the chapter cannot be used; the reason, in a sentence.
     #[error("{0}")]
     Unusable(String),
     /// The data set is larger than what is free.
@@ -46,11 +46,11 @@ pub enum Error {
         "{texts} texts take {needed_mib} MiB, and {free_mib} MiB are free: ask for fewer with --texts"
     )]
     Memory {
-        /// How many were to be kept.
+        /// Number of texts to keep.
         texts: u64,
-        /// What they take.
+        /// Memory that they take, in MiB.
         needed_mib: u64,
-        /// What there is.
+        /// Free memory, in MiB.
         free_mib: u64,
     },
     /// A runtime could not be started.

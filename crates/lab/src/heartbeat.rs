@@ -2,9 +2,9 @@
 //! is. To tell why, it notes what its thread did since the tick before: pieces of work, calls of the
 //! archive, and CPU time.
 //!
-//! `/debug/heartbeat` of the debug endpoints asks from outside, for as long as somebody looks, and
-//! needs nothing of the service. That a task of the service's own is polled on the reactor's thread is
-//! what makes the counts here possible.
+//! `/debug/heartbeat` of the debug endpoints measures from outside, for as long as somebody looks, and
+//! needs nothing of the service. The counts here need a task of the service's own: the reactor's thread polls it,
+//! so it can read that thread's counters.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,8 @@ use crate::work;
 const PERIOD: Duration = Duration::from_millis(1);
 /// The same, as the histogram counts.
 const PERIOD_MICROS: u64 = 1_000;
-/// What a thread may do between two ticks and still tick in time: some answers, and what a timer is late.
+/// Longest time that a thread may compute or sleep between two ticks and still tick in time. It leaves room for a few
+/// answers and for the lateness of timers.
 const IN_TIME: Duration = Duration::from_millis(5);
 
 /// The ticks so far.
@@ -31,10 +32,10 @@ pub(crate) struct Heartbeat(Arc<Mutex<Option<Ticks>>>);
 
 #[derive(Debug)]
 struct Ticks {
-    /// Of all moments, not of all ticks: one tick that is a second late stands for the thousand that
-    /// were due in that second.
+    /// Lateness over all moments, not over all ticks: one tick that is a second late stands for the thousand
+    /// that were due in that second.
     lateness: Histogram<u64>,
-    /// CPU time of a ticking thread between two ticks, also of all moments. Unlike lateness it does
+    /// CPU time of a ticking thread between two ticks, also over all moments. Unlike lateness it does
     /// not grow when the kernel gives the CPU to other processes.
     cpu_time: Histogram<u64>,
     /// All that ticking threads did between two ticks, and the most pieces of work at a time.
@@ -93,20 +94,20 @@ fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// What a thread has used and done since it began.
+/// Time and work of a thread since it began.
 #[derive(Debug, Clone, Copy)]
 struct Odometer {
     /// The number of the tick at which this was read.
     tick: u64,
     at: Instant,
-    /// For how long it was ready to run and had no CPU; `None` where the system does not tell.
+    /// Time for which it was ready to run but had no CPU; `None` where the system does not tell.
     waited: Option<Duration>,
     cpu_time: ThreadTime,
     pieces: u64,
     archive_calls: u64,
 }
 
-/// What a ticking thread did between two ticks.
+/// Time and work of a ticking thread between two ticks.
 #[derive(Debug, Clone, Copy, Default)]
 struct Interval {
     time: Duration,
@@ -124,8 +125,8 @@ thread_local! {
 }
 
 impl Interval {
-    /// Ends with this tick. What the thread did counts only if the tick before was its own: a runtime
-    /// of several threads ticks on any of them.
+    /// Returns the interval that ends with this tick. It is empty unless the same thread also ran the tick before: a
+    /// runtime of several threads ticks on any of them.
     fn before(tick: u64) -> Self {
         let now = Odometer {
             tick,
@@ -154,7 +155,7 @@ impl Interval {
     }
 }
 
-/// For how long the calling thread has been ready to run without a CPU, since it began.
+/// Returns how long the calling thread has been ready to run without a CPU, since it began.
 #[cfg(target_os = "linux")]
 fn waited_for_a_cpu() -> Option<Duration> {
     use std::fs::File;
@@ -221,7 +222,8 @@ impl Heartbeat {
         }
     }
 
-    /// `archive_calls` are those that the archive was asked. Nothing if it was never started.
+    /// Returns the metrics; none if the heartbeat was never started. `archive_calls` is the number of all calls of the
+    /// archive.
     pub(crate) fn metrics(&self, archive_calls: u64) -> Vec<Metric> {
         let slot = locked(&self.0);
         let ticks = slot.as_ref();
@@ -229,7 +231,7 @@ impl Heartbeat {
     }
 }
 
-/// From a microsecond to an hour, to two digits: cannot fail.
+/// Creates a histogram from a microsecond to an hour, to two digits. With these constants it cannot fail.
 fn histogram() -> Result<Histogram<u64>, CreationError> {
     Histogram::new_with_bounds(1, 3_600_000_000, 2)
 }

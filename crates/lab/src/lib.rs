@@ -1,4 +1,4 @@
-//! What a chapter's server stands on, so that a chapter contains only what it teaches.
+//! The common ground of the chapters' servers, so that a chapter contains only what it teaches.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -28,13 +28,15 @@
 //! ```
 //!
 //! [`Lab::start`] reads the command line, raises the limit on open files and binds both listeners.
-//! [`Lab::serve`] answers requests until Ctrl-C. What a chapter stands on, it asks the lab for: a
-//! [`Database`], an [`Upstream`], an [archive](Lab::archive), [`Work`], a [`DataSet`] or a [`Replica`] of it. One with
-//! a real database tells [`PoolUse`] what its pool lends. Those that answer on threads of their own get
-//! their [`Connection`]s from [`Lab::dispatch`]. Meanwhile the admin listener of [`debug_endpoints`], on
-//! a thread of its own so that a stalled reactor cannot silence it, serves profiles and counters, and beside
-//! what that crate lists `/debug/placement`, which copy of the data is read from where (chapters with a
-//! [`Replica`]), and `/debug/records`, what was recorded in the stand-in [`Database`], in order; both JSON.
+//! [`Lab::serve`] answers requests until Ctrl-C. A chapter asks the lab for the rest: a
+//! [`Database`], an [`Upstream`], an [archive](Lab::archive), [`Work`], a [`DataSet`] or a [`Replica`] of it. A chapter
+//! with a real database reports the loans of its pool to [`PoolUse`]. A chapter that answers on threads of its own
+//! gets its [`Connection`]s from [`Lab::dispatch`].
+//!
+//! The admin listener of [`debug_endpoints`] serves profiles and counters, on a thread of its own so that a stalled
+//! reactor cannot silence it. The lab adds two pages of JSON. `/debug/placement` lists the copies of the data and
+//! their readers (chapters with a [`Replica`]); `/debug/records` lists the stand-in [`Database`]'s latest changes, in
+//! order.
 //!
 //! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `records`, `counters`,
 //! `metrics`, `listener`, `connection`, `dispatcher`, `archive`.
@@ -76,7 +78,7 @@ pub use upstream::{Upstream, highest_at};
 pub use web_service::WebService;
 pub use work::Work;
 
-/// What the mutex holds. A thread that panicked left it whole: no lock here is held over anything that can.
+/// Locks a mutex, poisoned or not. Its value is whole even then: no lock here is held over code that can panic.
 fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

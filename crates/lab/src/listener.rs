@@ -48,16 +48,16 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Reads the command line, raises the limit on open files, binds both listeners. Yields the
-    /// variant that was asked for, and the lab that is to serve it.
+    /// Reads the command line, raises the limit on open files and binds both listeners. Returns the
+    /// variant that the command line names, and the lab that will serve it.
     ///
-    /// `chapter` is the package's name. A usage error ends the process with code 2, as clap does; an
-    /// option of what the chapter does not use is one.
+    /// `chapter` is the package's name. A usage error ends the process with code 2, as clap does. An
+    /// option for a resource that the chapter does not use is a usage error.
     /// Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
-    /// When a port is taken or cannot be bound.
+    /// Returns an error if a port is taken or cannot be bound.
     pub fn start<V>(chapter: &'static str, uses: &[Uses]) -> Result<(V, Self), Error>
     where
         V: ValueEnum + Send + Sync + 'static,
@@ -66,11 +66,11 @@ impl Lab {
         Ok((variant, Self::open(options)?))
     }
 
-    /// As [`Lab::start`], with the command line read before. Must be called within a tokio runtime.
+    /// Opens the lab as [`Lab::start`] does, with options that were read before. Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
-    /// When a port is taken or cannot be bound.
+    /// Returns an error if a port is taken or cannot be bound.
     pub fn open(options: Options) -> Result<Self, Error> {
         raise_open_file_limit();
         let counters = Arc::new(Counters::default());
@@ -123,7 +123,7 @@ impl Lab {
     ///
     /// # Errors
     ///
-    /// When it cannot be started, or the one that the reader names cannot be reached.
+    /// Returns an error if it cannot be started, or if the upstream that the reader names cannot be reached.
     pub fn upstream(&self, latency: Duration) -> Result<Upstream, Error> {
         let (upstream, counted) = Upstream::start(&self.options, latency, &self.counters)?;
         // A chapter asks once; asking again would start another.
@@ -156,13 +156,13 @@ impl Lab {
     ///
     /// # Errors
     ///
-    /// When it cannot be started.
+    /// Returns an error if it cannot be started.
     pub fn archive(&self) -> Result<String, Error> {
         Archive::start(&self.options.archive, &self.counters).map_err(Error::Archive)
     }
 
-    /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`
-    /// tells how late it was, and how much [`Work`] its thread did meanwhile.
+    /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given. `/metrics`
+    /// reports how late the ticks were, and how much [`Work`] their thread did in between.
     pub fn heartbeat(&self) {
         if !self.options.common.no_heartbeat {
             self.sources.heartbeat.start();
@@ -173,7 +173,7 @@ impl Lab {
     ///
     /// # Errors
     ///
-    /// When standard output is closed before the addresses are printed.
+    /// Returns an error if standard output is closed before the addresses are printed.
     pub async fn serve<S: WebService>(self, service: S) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
         let service = self.profiler.layer().layer(service);
@@ -193,7 +193,7 @@ impl Lab {
     ///
     /// # Errors
     ///
-    /// When standard output is closed before the addresses are printed.
+    /// Returns an error if standard output is closed before the addresses are printed.
     pub async fn dispatch(self, queues: Vec<Sender<Connection>>) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
         let accept = async {
@@ -244,7 +244,7 @@ impl Lab {
     }
 }
 
-/// Ctrl-C, or what `kill` sends.
+/// Waits for Ctrl-C or the signal that `kill` sends.
 async fn asked_to_stop() {
     #[cfg(unix)]
     if let Ok(mut terminated) = signal(SignalKind::terminate()) {

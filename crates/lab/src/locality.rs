@@ -1,7 +1,7 @@
-//! Which thread reads which copy of the data, and on which NUMA node.
+//! Record of the threads that read each copy of the data, and of their NUMA nodes.
 //!
-//! A chapter that copies its data to several nodes keeps them in a [`Replica`], through which they are
-//! read. `/metrics` then says which share of the reads was local, and `/debug/placement` lists all
+//! A chapter that copies its data to several nodes keeps each copy in a [`Replica`], and reads it through that.
+//! `/metrics` then reports the share of local reads, and `/debug/placement` lists all
 //! copies and readers. Each thread counts its own reads, so that counting shares no memory. The JSON
 //! calls a NUMA node a region, as the crate `region_cached` does.
 
@@ -32,8 +32,8 @@ thread_local! {
 /// Pages of a copy that are looked up for one answer of `/debug/placement`.
 const SAMPLE: usize = 4096;
 
-/// A copy of the data in one allocation, so that it lies where one thread has written it. It is known
-/// where it was written, who reads it and from where. A clone is another copy.
+/// A copy of the data in one allocation, so that it lies where one thread has written it. It records
+/// its writer's CPU, and its readers with theirs. A clone is another copy.
 #[derive(Debug)]
 pub struct Replica {
     bytes: Box<[u8]>,
@@ -93,7 +93,7 @@ impl Notes {
         self.is_there.load(Ordering::Relaxed)
     }
 
-    /// The calling thread has read the copy.
+    /// Notes that the calling thread has read the copy.
     fn note_read(&self, began: Here, ended: Here) {
         let built = self.built;
         // At home: the reader was pinned to one CPU for the whole read, and a pinned thread of the
@@ -122,7 +122,7 @@ struct Reader {
     from: BTreeMap<(usize, usize), u64>,
 }
 
-/// What `/metrics` tells; all zero while no chapter has noted any copy.
+/// Returns the metrics for `/metrics`; all are zero until a [`Replica`] is read.
 pub(crate) fn metrics() -> Vec<Metric> {
     let nodes = here::cpu_nodes();
     let (mut reads, mut at_home, mut readers) = (0, 0, 0);
@@ -162,7 +162,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
     ]
 }
 
-/// What `/debug/placement` tells: everything that was noted.
+/// Returns the content of `/debug/placement`: all copies in memory and all readers.
 pub(crate) fn placement() -> Value {
     let copies: Vec<Value> = locked(&COPIES)
         .iter()

@@ -13,7 +13,7 @@ const PER_CPU: u64 = 150_000;
 const SHARE: u64 = 64;
 /// The published size, and the largest unless `--texts` says otherwise.
 const MOST: u64 = 4_000_000;
-/// What each text takes beside its own bytes: its `String`.
+/// Bytes that each text takes in addition to its own: its `String`.
 const HEADER: u64 = size_of::<String>() as u64;
 const MIB: u64 = 1024 * 1024;
 
@@ -25,13 +25,13 @@ struct Memory {
 }
 
 impl Options {
-    /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or 150,000 for
-    /// each CPU, as far as they fit into a 64th of the machine's memory, and at most
-    /// 4,000,000. Prints the number and what it takes. There may be so many `copies` of it.
+    /// Returns how many texts of `bytes` bytes the data set has: as many as `--texts` says, else 150,000 for
+    /// each CPU, limited to a 64th of the machine's memory and to 4,000,000. Prints the number and its memory.
+    /// `copies` is the largest number of copies that the chapter keeps at once.
     ///
     /// # Errors
     ///
-    /// When all copies together take more memory than is free, or standard output is closed.
+    /// Returns an error if all copies together take more memory than is free, or if standard output is closed.
     pub fn texts(&self, bytes: usize, copies: usize) -> Result<usize, Error> {
         let memory = Memory::here();
         let each = bytes as u64 + HEADER;
@@ -91,14 +91,14 @@ impl Memory {
         })
     }
 
-    /// Where the system does not tell.
+    /// Memory to assume if the system does not tell.
     const ASSUMED: Self = Self {
         total: 8 * 1024 * MIB,
         free: 4 * 1024 * MIB,
     };
 
-    /// Texts for so many CPUs that fit into the data set's share; in thousands, so that a
-    /// glance can compare them.
+    /// Returns the number of texts for so many CPUs, as far as they fit into the data set's share. It is in
+    /// thousands, which are easy to compare.
     fn holds(self, each: u64, cpus: usize) -> u64 {
         let thousands = self.total / SHARE / each / 1000;
         (thousands * 1000)

@@ -1,11 +1,11 @@
-//! One value of `/metrics`, and how it is written.
+//! One value of `/metrics`, and its Prometheus text.
 
 use std::fmt::{self, Write};
 
 /// A value as Prometheus knows it.
 #[derive(Debug)]
 pub(crate) struct Metric {
-    /// With its unit, and `_total` at the end of a counter's.
+    /// Name with its unit; a counter's ends with `_total`.
     pub(crate) name: &'static str,
     help: &'static str,
     kind: &'static str,
@@ -18,7 +18,7 @@ impl Metric {
         Self::sum(name, help, count as f64)
     }
 
-    /// As [`Metric::counter`], for what is not whole.
+    /// A counter like [`Metric::counter`], for a sum that is no whole number.
     pub(crate) fn sum(name: &'static str, help: &'static str, sum: f64) -> Self {
         Self {
             kind: "counter",
@@ -36,7 +36,7 @@ impl Metric {
         }
     }
 
-    /// As [`Metric::gauge`], for a number of things.
+    /// A gauge like [`Metric::gauge`], for a number of things.
     pub(crate) fn count(name: &'static str, help: &'static str, count: u64) -> Self {
         Self::gauge(name, help, count as f64)
     }

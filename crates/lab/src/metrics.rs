@@ -13,13 +13,13 @@ use crate::pool_use::PoolUse;
 use crate::scans::Scans;
 use crate::upstream::Counted;
 
-/// What `/metrics` tells before the runtime and the process.
+/// The lab's part of `/metrics`, before the metrics of the runtime and of the process.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    /// What does not change while a server runs.
+    /// Text of the metric that does not change while a server runs.
     info: String,
     counters: Arc<Counters>,
-    /// Looked at once: the process may be moved to other CPUs before `/metrics` is asked for.
+    /// Number of CPUs at the start: later the process may be moved to other CPUs.
     cpus: usize,
     sources: Sources,
 }

@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, ValueEnum, 
 use crate::cleanup::Cleanup;
 use crate::scans::{DataSet, Scans};
 
-/// What a chapter's service stands on. Each adds its options to the command line.
+/// A resource that a chapter's service uses. Each adds its options to the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uses {
     /// The stand-in [`Database`](crate::Database).
@@ -38,8 +38,7 @@ struct CommandLine<V: ValueEnum + Send + Sync + 'static> {
     common: CommonOptions,
 }
 
-/// How a server was asked to run: its command line without the variant. Options that the chapter
-/// does not use have their defaults.
+/// A server's command line. Options that the chapter does not use have their defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The package's name.
@@ -57,7 +56,7 @@ pub struct Options {
     /// Counts scans. Made with the options, because it reads how many CPUs the process may use, and
     /// a chapter may pin its main thread to one of them later.
     pub(crate) scans: Scans,
-    /// What is dropped when the server stops.
+    /// Values to drop when the server stops.
     pub(crate) cleanup: Cleanup,
 }
 
@@ -205,12 +204,12 @@ impl Options {
         (variant, options)
     }
 
-    /// As [`crate::Lab::data_seed`], for data that are built before the lab opens.
+    /// Returns the same seed as [`crate::Lab::data_seed`], for data that are built before the lab opens.
     pub fn data_seed(&self) -> u64 {
         self.common.data_seed
     }
 
-    /// Whether workers are started once for each CPU, as by so many processes that have one each.
+    /// Returns whether the workers are started once for each CPU, as if one process ran on each.
     pub fn side_by_side(&self) -> bool {
         self.workers.side_by_side
     }

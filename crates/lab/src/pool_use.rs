@@ -1,5 +1,5 @@
-//! What a service does with the connections of its pool: how many are lent, for how long, and how
-//! many are lent while the upstream is waited for.
+//! Use of a service's connection pool: how many connections are lent, for how long, and how many are lent
+//! while a request waits for the upstream.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
@@ -17,8 +17,8 @@ pub struct PoolUse(Arc<Counts>);
 struct Counts {
     lent: AtomicU64,
     in_use: AtomicI64,
-    /// Nanoseconds from the first call on: those of every return, less those of every loan. What is lent now
-    /// is missing a return.
+    /// Sum of the times of all returns, less those of all loans, in nanoseconds since the first call. Connections that
+    /// are lent now lack their return.
     held: AtomicI64,
     /// Answers of the upstream, and the sum of the connections that were in use when each was sent.
     answers: AtomicU64,
@@ -32,7 +32,7 @@ fn now() -> i64 {
 }
 
 impl PoolUse {
-    /// The pool lends a connection.
+    /// Notes that the pool lends a connection.
     pub fn lend(&self) {
         let counts = &self.0;
         counts.lent.fetch_add(1, Relaxed);
@@ -40,15 +40,15 @@ impl PoolUse {
         counts.in_use.fetch_add(1, Relaxed);
     }
 
-    /// A connection that was lent has come back.
+    /// Notes that a lent connection has come back.
     pub fn take_back(&self) {
         let counts = &self.0;
         counts.held.fetch_add(now(), Relaxed);
         counts.in_use.fetch_sub(1, Relaxed);
     }
 
-    /// The upstream is about to answer a request that has waited for it. With one user there is no
-    /// other request, so that a connection which is in use now has been idle meanwhile.
+    /// Notes that the upstream is about to answer a request. With one user there is no
+    /// other request, so a connection that is in use now was idle while the request waited.
     pub(crate) fn note_answer(&self) {
         let counts = &self.0;
         let in_use = u64::try_from(counts.in_use.load(Relaxed)).unwrap_or_default();

@@ -23,7 +23,7 @@ pub(crate) struct Records(Mutex<Log>);
 
 #[derive(Debug, Default)]
 struct Log {
-    /// Those that have gone too.
+    /// Number of all changes, including those that the log no longer holds.
     count: u64,
     latest: VecDeque<Record>,
 }

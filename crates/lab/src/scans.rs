@@ -35,14 +35,13 @@ pub(crate) struct Scans(Arc<Counted>);
 struct Counted {
     /// CPUs that the process might use when it started, before any of its threads was pinned.
     usable: usize,
-    /// Which those are, in rising order; the first is where the network card is said to interrupt. Not
-    /// known but on Linux.
+    /// The usable CPUs, in rising order. The network card is said to interrupt the first one. Known on Linux only.
     own: Option<Vec<usize>>,
-    /// Others on which the thread that accepts may run; `None` before it accepts.
+    /// Number of other CPUs on which the thread that accepts may run; `None` before it accepts.
     acceptor_elsewhere: Mutex<Option<usize>>,
     scans: Activity,
-    /// On which of the process's CPUs each thread that scanned may run. Other programs decide where a
-    /// thread runs, but not where it may.
+    /// CPUs of the process on which each thread that scanned may run. Other programs influence where a
+    /// thread runs, but not where it may run.
     threads: Mutex<HashMap<ThreadId, Vec<usize>>>,
     cpus: Mutex<HashSet<usize>>,
 }
@@ -62,9 +61,9 @@ impl Default for Scans {
 }
 
 impl Scans {
-    /// Counts where this process, from now on, may use only the last of its CPUs: whoever counts CPUs
-    /// from 0 takes others. For a process of one thread so far: others keep what they may use. Only Linux
-    /// can do it.
+    /// Limits this process to the last of its CPUs, and returns counters for it. Code that numbers CPUs from 0 then
+    /// takes others. Call it while the process has one thread, for other threads keep their CPUs. Works on Linux
+    /// only.
     pub(crate) fn on_the_last(cpus: u32) -> Self {
         #[cfg(target_os = "linux")]
         {
@@ -120,7 +119,7 @@ impl Scans {
         self.0.usable
     }
 
-    /// How many CPUs the threads that scanned may run on.
+    /// Returns the number of CPUs on which the threads that scanned may run.
     fn allowed(&self) -> usize {
         let threads = locked(&self.0.threads);
         threads.values().flatten().collect::<HashSet<_>>().len()
@@ -165,7 +164,7 @@ impl Scans {
     }
 }
 
-/// How well workers and CPUs match, from 0 to 1. It is 1 when the threads that scanned may run on
+/// Returns how well workers and CPUs match, from 0 to 1. It is 1 when the threads that scanned may run on
 /// every usable CPU, and are exactly as many. Too few workers lower it, and so do too many.
 fn match_of_workers(workers: usize, allowed: usize, usable: usize) -> f64 {
     workers.min(allowed) as f64 / workers.max(usable).max(1) as f64
@@ -177,7 +176,7 @@ fn usable() -> usize {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize)
 }
 
-/// Where the calling thread may run.
+/// Returns the CPUs on which the calling thread may run; `current` alone if the system does not tell.
 #[cfg(target_os = "linux")]
 fn allowed_cpus(current: usize) -> Vec<usize> {
     use rustix::thread::{CpuSet, sched_getaffinity};
@@ -189,7 +188,7 @@ fn allowed_cpus(current: usize) -> Vec<usize> {
     })
 }
 
-/// Elsewhere where it runs: Windows' affinity is one of a processor group.
+/// Returns `current` alone, on systems other than Linux: Windows' affinity covers only one processor group.
 #[cfg(not(target_os = "linux"))]
 fn allowed_cpus(current: usize) -> Vec<usize> {
     vec![current]

@@ -16,15 +16,15 @@ use crate::error::Error;
 use crate::metric::Metric;
 use crate::options::Options;
 
-/// What the chapter's service calls.
+/// The service that a chapter's service calls.
 ///
 /// Without an option it is embedded: on a thread, a runtime and a port of its own, so that it
 /// neither shares the service's reactor nor finds the ports of an earlier run in `TIME_WAIT`. It
 /// answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`, at once or after
-/// `--upstream-latency-ms N`, as an upstream on a network would. To `GET /bodies/N` it sends a chunked
-/// body of N bytes, one of which is higher than all others; to `GET /prices/N` what product N costs,
+/// `--upstream-latency-ms N`, as an upstream on a network would. It answers `GET /bodies/N` with a chunked
+/// body of N bytes, one of which is higher than all others, and `GET /prices/N` with the price of product N,
 /// `{"product": N, "cents": …}`. `--upstream-fault HOW` makes it fail. With `--upstream URL` it is another
-/// server, which tells its counts at `/stub_status` as nginx does.
+/// server, which reports its counts at `/stub_status` as nginx does.
 #[derive(Debug, Clone)]
 pub struct Upstream {
     url: String,
@@ -63,7 +63,7 @@ impl Upstream {
         Ok((upstream, counted))
     }
 
-    /// Where to send requests, with a slash at the end.
+    /// Returns the URL for requests, with a slash at the end.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -81,7 +81,7 @@ struct Counts {
     requests: u64,
 }
 
-/// Where an upstream's connections and requests are counted.
+/// The source of the counts of an upstream's connections and requests.
 #[derive(Debug)]
 pub(crate) enum Counted {
     Embedded {

@@ -1,4 +1,4 @@
-//! What the lab can serve.
+//! The trait of services that the lab can serve.
 
 use std::convert::Infallible;
 
@@ -6,8 +6,8 @@ use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
 use tower_service::Service;
 
-/// What the lab serves: a tower service that answers HTTP requests and never fails. axum's router
-/// and warp's service are such.
+/// A service that the lab can serve: a tower service that answers HTTP requests and never fails. Examples are
+/// axum's router and warp's service.
 pub trait WebService:
     Service<Request<Incoming>, Response = Response<Self::Body>, Error = Infallible, Future: Send>
     + Clone

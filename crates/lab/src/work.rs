@@ -66,7 +66,7 @@ impl Work {
         self.finish(self.rounds)
     }
 
-    /// The same work in so many steps, for a loop that does something else between them.
+    /// Returns the same work in so many steps, for a loop that does something else between them.
     pub fn in_steps(&self, steps: u64) -> Steps {
         Steps {
             work: self.clone(),
@@ -101,7 +101,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Does the next step on the calling thread. The result if it was the last one.
+    /// Does the next step on the calling thread. Returns the result if it was the last one.
     pub fn run_next(&mut self) -> Option<u64> {
         self.left = self.left.saturating_sub(1);
         if self.left > 0 {
@@ -112,8 +112,8 @@ impl Steps {
     }
 }
 
-/// Arithmetic that no compiler can foresee the end of (G. Marsaglia's xorshift). It calls nothing,
-/// not even what would be inlined, so that a profile has one name for it.
+/// Does arithmetic whose result no compiler can foresee (G. Marsaglia's xorshift). It calls nothing,
+/// not even functions that would be inlined, so that a profile has one name for it.
 #[inline(never)]
 fn compute(rounds: u64) {
     let mut number = black_box(0x9e37_79b9_7f4a_7c15_u64);

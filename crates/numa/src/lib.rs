@@ -1,12 +1,12 @@
 //! A chapter's service in a small machine that has several NUMA nodes, under QEMU.
 //!
-//! Most computers have one node, so nothing that one does about nodes shows on them. A machine that is
-//! emulated has as many as one likes. Its speed means nothing. But its kernel puts pages where a kernel
-//! puts them, and the emulator sees every load.
+//! Most computers have one node, so code for several nodes has no effect on them. An emulated machine
+//! has as many nodes as you like. Its speed means nothing. But its kernel places pages as any kernel
+//! does, and the emulator sees every load.
 //!
-//! - [`Parts`] finds what a machine is made of, and [`observe`] runs each variant in one of its own.
+//! - [`Parts`] finds the parts of a machine, and [`observe`] runs each variant in a machine of its own.
 //!   Its first program is `numa-guest`, in this crate's folder.
-//! - [`record::Record`] holds what was counted.
+//! - [`record::Record`] holds the counts.
 //! - [`verdict::judge`] and [`table()`] are pure functions of that record:
 //!
 //! ```
@@ -37,7 +37,7 @@ pub use self::parts::Parts;
 use self::record::{Load, Placement, Variant};
 pub use self::table::{table, values};
 
-/// What the service keeps, and the load on it: a scan takes a good while in an emulator. The texts
+/// Size of the data set, and the load on the service. Both are small, for a scan is slow in an emulator. The texts
 /// take 19 MiB.
 pub const LOAD: Load = Load {
     texts: 30_000,
@@ -45,22 +45,22 @@ pub const LOAD: Load = Load {
     requests: 5,
 };
 
-/// Why nothing was observed.
+/// The reason why nothing was observed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Somebody wished to stop.
+    /// The reader pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
     /// The machine could not be put together or switched on.
     #[error("{0}")]
     Parts(String),
-    /// The machine ran, and says nothing about the service.
+    /// The machine ran, but gave no result for the service.
     #[error("{0}")]
     Run(String),
 }
 
 impl Error {
-    /// What the machine of a variant did, and the end of what it said.
+    /// Creates the error of a variant's machine: what it did, and the last 12 lines of its output.
     fn run(variant: &str, what: &str, said: &str) -> Self {
         let lines: Vec<&str> = said.lines().collect();
         let end = lines[lines.len().saturating_sub(12)..].join("\n");
@@ -79,7 +79,7 @@ pub struct Programs<'a> {
     pub service: &'a Path,
 }
 
-/// What machines counted.
+/// The counts of the machines.
 #[derive(Debug)]
 pub struct Observed {
     /// The version of their kernel.
@@ -92,7 +92,7 @@ pub struct Observed {
 ///
 /// # Errors
 ///
-/// If a machine cannot be switched on, does not come to its end, or has not counted everything.
+/// Returns an error if a machine cannot be started, does not come to its end, or has not counted everything.
 pub fn observe(
     parts: &Parts,
     shape: Shape,
@@ -137,7 +137,7 @@ pub fn observe(
     Ok(observed)
 }
 
-/// One variant, from switching on to switching off; and the kernel's version.
+/// Runs a machine with one variant. Returns the variant's counts and the kernel's version.
 fn run(machine: &Machine<'_>, name: &str) -> Result<(String, Variant), Error> {
     let said = machine.run(name)?;
     let failed = |what: &str| Error::run(name, what, &said);
@@ -160,7 +160,7 @@ fn run(machine: &Machine<'_>, name: &str) -> Result<(String, Variant), Error> {
     Ok((kernel, variant))
 }
 
-/// What `numa-guest` prints on the machine's serial line, as JSON behind an `@`.
+/// The report that `numa-guest` prints on the machine's serial line, as JSON behind an `@`.
 #[derive(Debug, Deserialize)]
 struct Report {
     kernel: String,
@@ -169,7 +169,7 @@ struct Report {
     placement: Placement,
 }
 
-/// The report among the kernel's words, or what happened instead.
+/// Returns the report from the serial output, which the kernel writes to as well; else the error.
 fn report(said: &str) -> Result<Report, String> {
     let mut lines = said.lines();
     let line = lines.find_map(|line| line.trim().strip_prefix('@'));

@@ -16,7 +16,7 @@ use crate::{Error, LOAD, Parts};
 /// Memory of a node, in MiB: for a copy of the data set, and the kernel's own needs, which grow
 /// with the CPUs.
 const NODE_MIB: u32 = 256;
-/// The distance to another node, where one's own has 10: what two-socket machines tell.
+/// Distance to another node, as two-socket machines report it. The distance to one's own node is 10.
 const FAR: u32 = 21;
 /// A machine with eight CPUs needs some seconds, one with 176 some minutes.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -27,15 +27,15 @@ const TIMEOUT_A_CPU: Duration = Duration::from_secs(4);
 const OPTIONS: &str = "-no-user-config -nodefaults -display none -serial stdio -no-reboot \
                        -machine q35 -accel tcg,thread=single -cpu max";
 
-/// What the kernel is told; what follows `--` goes to the first program.
+/// The kernel's command line. The kernel passes the words behind `--` to the first program.
 ///
-/// `lpj` and `tsc` save it from measuring clocks, which takes long in an emulator. A page of 2 MiB at
-/// the end of a copy may be another node's already.
+/// `lpj` and `tsc` save it from measuring clocks, which takes long in an emulator. Huge pages are off: a page of
+/// 2 MiB at the end of a copy may already lie on another node.
 const KERNEL_LINE: &str = "console=ttyS0 quiet panic=-1 reboot=t lpj=4600000 tsc=reliable \
                            transparent_hugepage=never numa_balancing=disable \
                            mitigations=off random.trust_cpu=on";
 
-/// How large a machine is.
+/// The size of a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// NUMA nodes.
@@ -45,7 +45,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// With two CPUs in each node unless it is said; `None` if they cannot be shared out evenly.
+    /// Creates a shape, with two CPUs in each node by default; `None` if the CPUs cannot be divided evenly.
     pub fn new(nodes: u32, cpus: Option<u32>) -> Option<Self> {
         let cpus = cpus.unwrap_or(2 * nodes);
         cpus.is_multiple_of(nodes).then_some(Self { nodes, cpus })
@@ -58,14 +58,14 @@ pub(crate) struct Machine<'a> {
     pub(crate) plugin: &'a Path,
     pub(crate) initrd: &'a Path,
     pub(crate) shape: Shape,
-    /// Where it leaves its files.
+    /// Folder for its files.
     pub(crate) folder: &'a Path,
     pub(crate) interrupt: &'a Interrupt,
 }
 
 impl Machine<'_> {
-    /// Switches it on for a variant, and waits until it is off again. What it said on its serial line;
-    /// the plugin's counts are in [`Self::loads`].
+    /// Starts it for a variant, and waits until it is off again. Returns the output on its serial line; the
+    /// plugin's counts are in the file [`Self::loads`].
     pub(crate) fn run(&self, variant: &str) -> Result<String, Error> {
         let serial = self.folder.join(format!("{variant}.serial"));
         let Load {
@@ -105,7 +105,7 @@ impl Machine<'_> {
         Err(Error::run(variant, &what, &said))
     }
 
-    /// Where the plugin leaves its counts.
+    /// Returns the file to which the plugin writes its counts.
     pub(crate) fn loads(&self, variant: &str) -> PathBuf {
         self.folder.join(format!("{variant}.loads"))
     }

@@ -1,4 +1,4 @@
-//! What a machine takes that Rust does not bring: QEMU, a kernel, a C compiler.
+//! Parts of a machine that Rust does not bring: QEMU, a kernel, a C compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -94,7 +94,8 @@ fn version(qemu: &Path) -> Option<String> {
     )
 }
 
-/// QEMU 9 ended the first version of its interface for plugins. What is used here has not changed.
+/// Returns the version of the plugin interface. QEMU 9 dropped version 1. The functions that the plugin uses are the
+/// same in both.
 fn plugin_api(qemu: &str) -> u32 {
     let major = qemu.split('.').next().and_then(|major| major.parse().ok());
     if major.unwrap_or(0) < 9 { 1 } else { 2 }

@@ -1,7 +1,7 @@
-//! What is recorded of a run: counts only, since an emulated machine's times mean nothing.
+//! The record of a run: counts only, since an emulated machine's times mean nothing.
 //!
-//! No noise touches a count, so that one run of each variant is enough. In JSON a node is called a
-//! `region`, as by the crates whose reports these are.
+//! Noise does not change a count, so one run of each variant is enough. In JSON a node is called a
+//! `region`, as in the reports of the service, from which it comes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub struct Record {
     pub nodes: u32,
     /// CPUs of the machine.
     pub cpus: u32,
-    /// What the service was asked to keep, and the load on it.
+    /// Size of the data set, and the load on the service.
     pub load: Load,
     /// The problem, other variants in between, the fix.
     pub variants: Vec<Variant>,
@@ -44,7 +44,7 @@ pub struct Load {
     pub requests: u32,
 }
 
-/// What was observed of one variant.
+/// The counts of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// Its name.
@@ -54,7 +54,7 @@ pub struct Variant {
     pub answers: u64,
     /// Memory of the service at the end, in KiB.
     pub resident_kib: u64,
-    /// What the service and the machine's kernel say.
+    /// Report of the service, with the pages as the machine's kernel places them.
     pub placement: Placement,
     /// Loads from the copies that were read, by the node of the CPU and then by the node of the
     /// memory, as the emulator counted them.
@@ -78,14 +78,14 @@ pub struct Placement {
 pub struct Copy {
     /// Its number, by which readers name it.
     pub number: usize,
-    /// Where it begins.
+    /// Address of its first byte.
     pub address: u64,
     /// Its length.
     pub bytes: u64,
     /// The node of the thread that wrote it.
     #[serde(rename = "built_in_region")]
     pub built_in_node: u32,
-    /// Whether that thread was bound to one CPU.
+    /// `true` if that thread was pinned to one CPU.
     pub built_by_pinned: bool,
     /// Its pages by node, where the system tells.
     pub pages: Option<BTreeMap<u32, u64>>,
@@ -96,13 +96,13 @@ pub struct Copy {
 pub struct Reader {
     /// The only CPU that it may run on, if there is but one.
     pub pinned_to: Option<usize>,
-    /// How often it has read.
+    /// Number of its reads.
     pub reads: u64,
-    /// How often as a bound thread, from a copy that a bound thread of its node has written.
+    /// Number of reads as a pinned thread, from a copy that a pinned thread of the same node wrote.
     pub at_home: u64,
-    /// How often it ended a read on another CPU than it began it on.
+    /// Number of reads that ended on another CPU than they began on.
     pub moved: u64,
-    /// From where it has read what.
+    /// Its reads by CPU and copy.
     pub from: Vec<Reads>,
 }
 
@@ -113,7 +113,7 @@ pub struct Reads {
     pub cpu: usize,
     /// The copy's number.
     pub copy: usize,
-    /// How many.
+    /// Number of these reads.
     pub reads: u64,
 }
 

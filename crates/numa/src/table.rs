@@ -9,7 +9,7 @@ use engine::figures;
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};
 use crate::verdict::judge;
 
-/// What a row is about, what is claimed of it, and what it says of a variant.
+/// A row of the table: its name, its claim, and the function that gives a variant's cell.
 type Row<'a> = (&'a str, String, &'a dyn Fn(&Variant) -> String);
 
 /// The table, as Markdown.

@@ -1,4 +1,4 @@
-//! What a record shows.
+//! The verdict on a record.
 
 use course::analysis::verdict::{Verdict, VerdictKind};
 use course::measurement::claim::PROBLEM;
@@ -28,14 +28,14 @@ pub fn judge(record: &Record, fix: &str) -> Verdict {
     Verdict { kind, reason }
 }
 
-/// A variant of which everything was counted.
+/// A variant with all its counts.
 struct Counted<'a> {
     variant: &'a Variant,
     local_loads: f64,
     local_pages: f64,
 }
 
-/// The counts of a variant, or which one is missing.
+/// Returns the counts of a variant, or a sentence about the count that is missing.
 fn counted<'a>(record: &'a Record, name: &str) -> Result<Counted<'a>, String> {
     let variant = record.variant(name);
     let variant = variant.ok_or_else(|| format!("nothing was seen of the {name}."))?;
@@ -53,7 +53,7 @@ fn counted<'a>(record: &'a Record, name: &str) -> Result<Counted<'a>, String> {
     })
 }
 
-/// What contradicts the claim.
+/// Returns what contradicts the claim, as a sentence; `None` if nothing does.
 fn shortfall(record: &Record, problem: &Counted<'_>, fixed: &Counted<'_>) -> Option<String> {
     if problem.local_loads > record.problem_at_most() {
         return Some(format!(

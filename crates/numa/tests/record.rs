@@ -1,4 +1,4 @@
-//! What a record shows, without a machine: the one that was recorded for the book, and changes to it.
+//! Verdicts on records, without a machine: on the one in the book, and on changed copies of it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn recorded() -> Record {
     serde_json::from_str(RECORDED).expect("a record")
 }
 
-/// The record with a change to what was observed of a variant.
+/// Returns the record with a change to one variant's counts.
 fn changed(variant: &str, change: impl Fn(&mut Variant)) -> Record {
     let mut record = recorded();
     let mut variants = record.variants.iter_mut();
@@ -79,7 +79,7 @@ fn every_way_to_fall_short_has_its_sentence() {
             let mut readers = it.placement.readers.iter_mut();
             readers.by_ref().for_each(|reader| reader.from[0].copy = 1);
         }),
-        // What was not counted tells nothing.
+        // A missing count makes the record invalid.
         (Invalid, "not all requests of the solution", |it| {
             it.answers = 39;
         }),

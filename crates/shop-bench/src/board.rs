@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::Expectation;
 
-/// So many teams can be told apart in one picture.
+/// Largest number of teams that a reader can tell apart in one picture.
 const TOGETHER: usize = 6;
 /// Notes that are shown, the latest first.
 const NOTES: usize = 20;
-/// Colours of teams that are called so, and of the others in turn. Both light and dark pages show them.
+/// Colors of the teams that have a color's name, and of the others in turn. They suit light and dark pages.
 const COLOURS: [(&str, u32); 9] = [
     ("orange", 0xd5_6e_00),
     ("blue", 0x2a_7f_d4),
@@ -34,11 +34,11 @@ pub struct Run {
     pub time: u64,
     /// The commit that was there.
     pub commit: String,
-    /// Whether the shop differed from it.
+    /// `true` if the shop differed from that commit.
     pub is_changed: bool,
-    /// 0 where the contract is broken.
+    /// The score; 0 if the contract is broken.
     pub score: f64,
-    /// 95 % of it; none where the contract is broken.
+    /// 95 % interval of the score; `None` if the contract is broken.
     pub interval: Option<[f64; 2]>,
     /// The score that the team expected.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct Run {
 /// A team that plays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Team {
-    /// As its file is called.
+    /// Name of the team, which is that of its file.
     pub name: String,
     /// In any order.
     pub runs: Vec<Run>,
@@ -311,7 +311,7 @@ struct Scores {
     /// Seconds since 1970.
     first: u64,
     last: u64,
-    /// Of scores above 0, also of the ends of intervals.
+    /// Lowest score above 0; 1 if there is none. The ends of intervals do not count.
     low: f64,
     high: f64,
 }
@@ -473,7 +473,7 @@ mod tests {
         assert!(page.contains("too close to call against near:"), "{page}");
     }
 
-    /// Everybody has a curve, whatever their file holds.
+    /// Checks that each team has a curve, whatever its file holds.
     #[test]
     fn each_team_has_a_picture() {
         let pictures = |teams: &[Team]| page(teams, None).matches("<img ").count();

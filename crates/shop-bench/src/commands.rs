@@ -17,11 +17,11 @@ use crate::hints;
 use crate::journeys::fingerprints;
 use crate::shop::{INIT, Shop, ended_well};
 
-/// Runs what is asked.
+/// Runs a command.
 ///
 /// # Errors
 ///
-/// When it cannot be done, with the exit code.
+/// Returns an error with its exit code if the command fails.
 pub fn run(cli: Cli) -> Result<Exit, CliError> {
     let mut shop = Shop::find()?;
     match cli.command {

@@ -17,7 +17,7 @@ pub struct Hint {
 ///
 /// # Errors
 ///
-/// When the file cannot be read.
+/// Returns an error if the file cannot be read.
 pub fn read(file: &Path) -> Result<Vec<Hint>, CliError> {
     let text = std::fs::read_to_string(file).map_err(CliError::because(file.display()))?;
     Ok(parse(&text))

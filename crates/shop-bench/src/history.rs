@@ -27,7 +27,7 @@ pub struct History {
 pub struct Run {
     /// The commit that was there.
     pub commit: String,
-    /// Whether the shop differed from it.
+    /// `true` if the shop differed from that commit.
     pub is_changed: bool,
     /// `None` where a contract test failed, which is a score of 0.
     pub result: Option<Score>,
@@ -54,7 +54,7 @@ impl History {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read or holds something else.
+    /// Returns an error if the file cannot be read or holds something else.
     pub fn read(file: &Path) -> Result<Self, CliError> {
         let text = read_if_there(file).map_err(CliError::because(file.display()))?;
         let runs = match text {
@@ -72,7 +72,7 @@ impl History {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn add(&mut self, run: Run) -> Result<(), CliError> {
         self.runs.push(run);
         let text = serde_json::to_string_pretty(&self.runs).map_err(CliError::bad)?;
@@ -121,7 +121,7 @@ impl fmt::Display for History {
     }
 }
 
-/// What became of a score that was expected.
+/// The outcome of an expected score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expectation {
     /// It lies in the interval.

@@ -30,20 +30,20 @@ use self::count::Counts;
 pub use self::objectives::{Journey, Kind, Objectives};
 use self::user::User;
 
-/// After so long the number of users changes.
+/// Time after which the number of users changes.
 const STEP: Duration = Duration::from_secs(2);
-/// A longer step was not ours: the machine stood still meanwhile, or gave the generator no CPU.
+/// Longest step that counts. In a longer one the machine stood still, or gave the generator no CPU.
 const LONGEST_STEP: Duration = Duration::from_secs(4);
 /// A warm-up ends once an objective is missed for the second time, but not after less than this, nor after more.
 const WARM_UP: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(40)];
-/// The generator's own limit.
+/// Largest number of users that the generator can simulate.
 const MOST_USERS: usize = 4000;
-/// Parts of a run of which each has a score, for the interval.
+/// Parts of a run. Each has a score of its own, from which the interval is computed.
 const PARTS: usize = 6;
-/// A run in which more journeys break says nothing.
+/// Largest share of broken journeys in a valid run.
 const BROKEN: f64 = 0.01;
 
-/// How a run ended that says nothing of the shop.
+/// The reason why a run has no score.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Ctrl-C.
@@ -52,11 +52,11 @@ pub enum RunError {
     /// Wrong answers, or none.
     #[error("{broken} of {all} journeys broke, the first by {first}")]
     Broken {
-        /// How many did.
+        /// Number of journeys that broke.
         broken: u64,
-        /// Of how many.
+        /// Number of all journeys.
         all: u64,
-        /// Why.
+        /// Reason why the first one broke.
         first: String,
     },
     /// An answer that is wrong by the rules, however fast it came.
@@ -65,7 +65,7 @@ pub enum RunError {
     /// A step took too long.
     #[error("the machine stood still for {} s: let nothing else run, and repeat", .0.as_secs())]
     StoodStill(Duration),
-    /// The generator used all CPU time that it was given, so the score is its own.
+    /// The generator used all its CPU time, so the score describes the generator.
     #[error("generator-bound: the users took {:.0} % of a CPU, all that was left to them, so the score is theirs and not the shop's", .0 * 100.0)]
     GeneratorBound(f64),
     /// Other programs had the CPU that the shop wanted.
@@ -78,7 +78,7 @@ pub enum RunError {
     /// The generator had no CPU or no memory of its own.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
-    /// So many users need more files.
+    /// The system does not allow as many open files as the users need.
     #[error(transparent)]
     Files(#[from] FileLimit),
     /// The generator cannot be kept apart from the shop.
@@ -89,29 +89,29 @@ pub enum RunError {
     Runtime(#[from] std::io::Error),
 }
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Score {
-    /// What journeys were worth a second, and the 95 % interval of that.
+    /// Worth of the journeys that were completed in time, per second.
     pub score: f64,
-    /// From, to.
+    /// 95 % interval of the score: from, to.
     pub interval: [f64; 2],
-    /// Journeys completed in time, a second.
+    /// Journeys completed in time, per second.
     pub journeys_per_second: f64,
-    /// All that ended in the counted time.
+    /// Number of journeys that ended in the counted time, and of those that broke at any time.
     #[serde(default)]
     pub journeys: u64,
-    /// Completed, with a late answer.
+    /// Number of journeys that were completed with a late answer.
     pub late_journeys: u64,
-    /// With a wrong answer, or none.
+    /// Number of journeys with a wrong answer, or with none.
     pub broken_journeys: u64,
     /// Users, averaged over time.
     pub users: f64,
-    /// How often each route was the one that missed its objective most.
+    /// Number of steps in which each route was the one that missed its objective most.
     pub missed: BTreeMap<String, u32>,
-    /// Of each route, its answers and their 99 % quantile in milliseconds.
+    /// Number of answers of each route, and their 99 % quantile in milliseconds.
     pub p99_ms: BTreeMap<String, (u64, f64)>,
-    /// How long it took.
+    /// Counted time in seconds.
     pub seconds: f64,
     /// Costs of a journey, which noise hardly touches.
     #[serde(default)]
@@ -121,23 +121,23 @@ pub struct Score {
     pub lost: Option<f64>,
 }
 
-/// What a run is.
+/// The settings of a run.
 pub struct Settings<'a> {
-    /// Where the shop listens.
+    /// Address of the shop.
     pub shop: SocketAddr,
-    /// How long is counted, after a warm-up.
+    /// Counted time, after a warm-up.
     pub time: Duration,
-    /// With how many users to begin, where the limit is known to be near.
+    /// Number of users to begin with, if the limit is known to be near it.
     pub users: Option<f64>,
-    /// The shop as a process, if what it costs is asked.
+    /// The shop as a process, to measure its costs; `None` to leave them out.
     pub process: Option<Process<'a>>,
-    /// What is in time.
+    /// Objectives, which say what answers are in time.
     pub objectives: Objectives,
     /// CPUs of the generator; empty for all.
     pub cpus: &'a [usize],
     /// Ends it.
     pub interrupt: &'a Interrupt,
-    /// Is told users, and the route that missed its objective, after each step.
+    /// Callback after each step, with the number of users and the route that missed its objective.
     pub observer: &'a dyn Fn(usize, Option<&str>),
 }
 
@@ -145,7 +145,7 @@ pub struct Settings<'a> {
 ///
 /// # Errors
 ///
-/// When the run says nothing of the shop.
+/// Returns an error if the run is invalid.
 pub fn run(settings: &Settings<'_>) -> Result<Score, RunError> {
     cpus::allow_open_files(MOST_USERS as u64 + 100)?;
     cpus::pin_current_thread(settings.cpus)?;
@@ -171,7 +171,7 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
     let since = loop {
         let new = counts.users.get().saturating_sub(there);
         for place in 0..new {
-            // All at once they would all log in at once.
+            // Spread over the step, so that they do not all log in at once.
             let after = STEP.mul_f64(place as f64 / new as f64);
             tokio::task::spawn_local(come(Rc::clone(&counts), there + place, after));
         }
@@ -214,7 +214,7 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
         user_steps += users;
         steps += 1;
         let next = match missed {
-            // What is late now was asked for before there were fewer.
+            // The late answers of this step belong to requests from before the users became fewer.
             Some(_) if fell => users,
             Some(_) => users - users.div_ceil(6),
             None => users + users.div_ceil(12),
@@ -255,7 +255,7 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
     Ok(score)
 }
 
-/// One of the users, who stays at home while there are to be fewer.
+/// Runs one of the users, who pauses while the run wants fewer.
 async fn come(counts: Rc<Counts>, number: usize, after: Duration) {
     tokio::time::sleep(after).await;
     let mut user = User::new(Rc::clone(&counts), number as u64);

@@ -31,7 +31,7 @@ impl<'a> Others<'a> {
     ///
     /// # Errors
     ///
-    /// When git or the disk refuses.
+    /// Returns an error if git or the disk refuses.
     pub fn open(shop: &'a Shop) -> Result<Self, CliError> {
         let others = Self {
             git: Git::at(shop.root())?,
@@ -52,7 +52,7 @@ impl<'a> Others<'a> {
     ///
     /// # Errors
     ///
-    /// When there is no such commit.
+    /// Returns an error if there is no such commit.
     pub fn commit(&self, revision: &str) -> Result<Commit, CliError> {
         let asked = format!("{revision}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
@@ -61,12 +61,12 @@ impl<'a> Others<'a> {
         Commit::of(&self.git, &hash)
     }
 
-    /// The shop of a commit, ready to be started until another one is asked for: its templates lie in the worktree.
-    /// What cargo built for the shop itself has to be asked for anew.
+    /// Builds the shop of a commit. It can be started until the next call, for its templates lie in the worktree.
+    /// The build may replace the program that cargo built for the shop itself: build that one again before you use it.
     ///
     /// # Errors
     ///
-    /// When the commit has no shop, or it does not compile.
+    /// Returns an error if the commit has no shop, or if it does not compile.
     pub fn shop(&self, commit: &str, interrupt: &Interrupt) -> Result<Built, CliError> {
         let checkout = Git::within(&self.worktree);
         checkout.say(["checkout", "--quiet", "--force", "--detach", commit])?;

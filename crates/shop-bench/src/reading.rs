@@ -7,7 +7,7 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// When it is there and cannot be read.
+/// Returns an error if it is there but cannot be read.
 pub(crate) fn read_if_there(file: &Path) -> std::io::Result<Option<String>> {
     let mut text = String::new();
     match std::fs::File::open(file) {

@@ -9,7 +9,7 @@ use terminal::git::Git;
 use crate::reading::read_if_there;
 use crate::shop::Shop;
 
-/// Where the list is, from the workshop's folder.
+/// Path of the list, from the workshop's folder.
 pub const LIST: &str = "crates/shop-bench/shipped.txt";
 /// Files that no shop is made of, and that a reset leaves alone.
 pub const REFERENCE: &str = "capstone/reference/";
@@ -28,7 +28,7 @@ impl Shipped {
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn read(shop: &Shop) -> Result<Self, CliError> {
         let text = read_if_there(&shop.root().join(LIST)).map_err(CliError::because(LIST))?;
         let missing = || {
@@ -43,7 +43,7 @@ impl Shipped {
     ///
     /// # Errors
     ///
-    /// When there is no such commit.
+    /// Returns an error if there is no such commit.
     pub fn in_commit(git: &Git, commit: &str) -> Result<Self, CliError> {
         Ok(Self::of(
             git.say(["ls-tree", "-r", commit, "--", "capstone"])?,
@@ -69,7 +69,7 @@ impl Shipped {
     ///
     /// # Errors
     ///
-    /// When git refuses.
+    /// Returns an error if git refuses.
     pub fn lying_here(git: &Git, root: &Path) -> Result<BTreeMap<String, String>, CliError> {
         let listed = git.say([
             "ls-files",

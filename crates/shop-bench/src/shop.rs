@@ -1,4 +1,4 @@
-//! The shop in `capstone/`: where it is, how it is built, and what is kept of it.
+//! The shop in `capstone/`: its place, its build, and its saved scores.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,7 +31,7 @@ impl Shop {
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn find() -> Result<Self, CliError> {
         let here = std::env::current_dir()
             .map_err(|why| CliError::usage(format!("the current folder cannot be read: {why}")))?;
@@ -84,7 +84,7 @@ impl Shop {
     ///
     /// # Errors
     ///
-    /// When their file cannot be read.
+    /// Returns an error if their file cannot be read.
     pub fn history(&self) -> Result<History, CliError> {
         History::read(&self.state().join("history.json"))
     }
@@ -108,7 +108,7 @@ impl Shop {
     ///
     /// # Errors
     ///
-    /// When it does not compile, or the reader interrupts.
+    /// Returns an error if it does not compile, or if the reader interrupts.
     pub fn built(&self, program: &str, interrupt: &Interrupt) -> Result<PathBuf, CliError> {
         self.built_by(self.cargo(), program, interrupt)
     }
@@ -117,7 +117,7 @@ impl Shop {
     ///
     /// # Errors
     ///
-    /// As of [`Shop::built`].
+    /// Returns the errors of [`Shop::built`].
     pub fn built_by(
         &self,
         mut cargo: Command,
@@ -129,11 +129,11 @@ impl Shop {
         build(&cargo, program, interrupt)
     }
 
-    /// Builds the shop as it lies there.
+    /// Builds the shop in its folder.
     ///
     /// # Errors
     ///
-    /// As of [`Shop::built`].
+    /// Returns the errors of [`Shop::built`].
     pub fn here(&self, interrupt: &Interrupt) -> Result<Built, CliError> {
         Ok(Built {
             program: self.built("capstone", interrupt)?,
@@ -150,7 +150,7 @@ pub struct Built {
     pub program: PathBuf,
     /// The folder that it is started in.
     pub folder: PathBuf,
-    /// Where its tables are, if not in a file.
+    /// URL of its database, if that is not a file.
     pub database: Option<String>,
 }
 
@@ -223,7 +223,7 @@ fn build(cargo: &Command, program: &str, interrupt: &Interrupt) -> Result<PathBu
 ///
 /// # Errors
 ///
-/// When it cannot be run, takes too long, or ends with another code than 0.
+/// Returns an error if it cannot be run, takes too long, or ends with another code than 0.
 pub fn ended_well(
     command: &Command,
     within: Duration,

@@ -15,11 +15,11 @@ pub const JSON: &str = "json";
 /// Letters of a team's longest name.
 const LONGEST: usize = 32;
 
-/// Reads a team's name: any that every system takes for a file.
+/// Reads a team's name, which must be a valid file name on every system.
 ///
 /// # Errors
 ///
-/// With a sentence that says which names are taken.
+/// Returns a sentence that says which names are valid.
 pub fn name(text: &str) -> Result<String, String> {
     let is_fit = |letter: char| letter.is_alphanumeric() || "-_ ".contains(letter);
     let low = text.to_ascii_lowercase();
@@ -48,7 +48,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// When one of them is not so.
+    /// Returns an error if the folder cannot be written, or if the file cannot be read.
     pub fn of(name: &str, folder: &Path) -> Result<Self, CliError> {
         files::writable(folder)?;
         let file = folder.join(name).with_extension(JSON);
@@ -56,11 +56,11 @@ impl File {
         Ok(Self(file))
     }
 
-    /// Keeps one more score; another machine of the team may have added some meanwhile.
+    /// Adds a score. It reads the file again first, for another machine of the team may have added some.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be read or written.
     pub fn add(&self, run: Run) -> Result<(), CliError> {
         let mut team = read(&self.0)?;
         team.runs.push(run);
@@ -75,7 +75,7 @@ impl File {
 ///
 /// # Errors
 ///
-/// When the file holds something else.
+/// Returns an error if the file cannot be read or holds something else.
 pub fn read(file: &Path) -> Result<Team, CliError> {
     let broken = |why: &dyn std::fmt::Display| {
         CliError::usage(format!("{} holds no scores: {why}", file.display()))

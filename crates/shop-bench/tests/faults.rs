@@ -26,9 +26,9 @@ use shop_bench::shop::Built;
 /// Longest time until a shop answers.
 const WITHIN: Duration = Duration::from_secs(60);
 const ATTEMPTS: u32 = 3;
-/// With which users begin; more come while the shop keeps its objectives.
+/// Number of users at the beginning; more come while the shop keeps its objectives.
 const USERS: f64 = 50.0;
-/// Until they are there, and what grows at first has grown.
+/// Time for the users to come, and for everything that grows at first.
 const BEGINNING: Duration = Duration::from_secs(8);
 /// Needs a shop that is built for it.
 const HEAP: &str = "/debug/heap";
@@ -40,7 +40,7 @@ struct Row {
     seen: Vec<Sign>,
 }
 
-/// What is asked while users are there, and words of one line of the answer.
+/// A sign of a fault: a request while users are there, and words that one line of its answer contains.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Sign {
     asks: String,
@@ -55,7 +55,7 @@ impl Sign {
     }
 }
 
-/// Those whose fault can be put back.
+/// Returns the rows of the table: those that begin with the name of a fault.
 fn rows() -> Vec<Row> {
     let table = fs::read_to_string(root().join("capstone/reference/faults.md")).unwrap();
     let row = |line: &str| {
@@ -81,7 +81,7 @@ fn rows() -> Vec<Row> {
     rows.map(row).collect()
 }
 
-/// What a text has as code.
+/// Returns the parts of a text that stand in backticks.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -194,7 +194,7 @@ impl Tree {
         }
     }
 
-    /// Whether the shop as it lies here answers so.
+    /// Returns whether the shop's answer satisfies `so` in one of a few attempts.
     fn answers(&self, asked: &Sign, so: impl Fn(&str) -> bool) -> bool {
         let programs = self.build(&asked.asks);
         (0..ATTEMPTS).any(|_| {
@@ -219,7 +219,7 @@ impl Tree {
         target.join("debug")
     }
 
-    /// What the shop says while its users are there.
+    /// Returns the shop's answer while its users are there.
     fn answer(&self, programs: &Path, asked: &Sign) -> String {
         let interrupt = Interrupt::new();
         let built = Built {

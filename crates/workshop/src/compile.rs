@@ -15,14 +15,14 @@ use serde::Deserialize;
 use crate::chapters::{Chapter, Workshop};
 use terminal::exit::CliError;
 
-/// Interval at which Ctrl-C is looked for.
+/// Interval at which a build checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest time for cargo to end after its last message.
 const TIME_TO_END: Duration = Duration::from_secs(60);
-/// Bytes of one of cargo's messages: one that is longer is passed over.
+/// Longest message of cargo, in bytes. Longer ones are ignored.
 const LONGEST_MESSAGE: usize = 1 << 20;
 
-/// Reason for which there is no binary.
+/// The reason why there is no binary.
 #[derive(Debug)]
 pub(crate) enum CompileError {
     /// The compiler's errors, as it would print them.
@@ -193,7 +193,7 @@ fn kept(built: &Path, package: &str, features: &[String]) -> Result<PathBuf, Com
     }
 }
 
-/// Tells a reader at a terminal, before cargo begins, what comes after it.
+/// Prints on a terminal, before cargo begins, what follows the build.
 pub(crate) fn announce(next: &str) {
     if std::io::stderr().is_terminal() {
         eprintln!("Compiling: minutes the first time, then seconds. After that {next}.");
@@ -205,7 +205,7 @@ pub(crate) fn program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Runs `cargo build --message-format=json` with what `cargo` has, and finds the executable of the target.
+/// Runs `cargo`, which is a `cargo build --message-format=json`, and finds the executable of the target.
 pub(crate) fn built(
     cargo: Command,
     package: &str,
@@ -216,7 +216,7 @@ pub(crate) fn built(
     made.remove(target).ok_or_else(|| not_built(package))
 }
 
-/// Runs `cargo build --message-format=json` with what `cargo` has, and lists the executables by their targets.
+/// Runs `cargo`, which is a `cargo build --message-format=json`, and lists the executables by their targets.
 fn executables(
     mut cargo: Command,
     package: &str,
@@ -288,7 +288,7 @@ fn executables(
     }
 }
 
-/// Builds the program `package` of the workspace in `folder`, and says so where that is going to take a while.
+/// Builds the program `package` of the workspace in `folder`, and prints a note if that will take a while.
 pub(crate) fn other_program(
     workshop: &Workshop,
     folder: &str,
@@ -345,7 +345,7 @@ fn not_built(package: &str) -> CompileError {
 /// The system's words for a full disk, as cargo, the compiler and the linker pass them on.
 const DISK_IS_FULL: &str = "No space left on device";
 
-/// Words of cargo's, and what they come to for a reader.
+/// Words of cargo's errors, each with the advice for the reader.
 const CAUSES: [(&str, &str); 8] = [
     (DISK_IS_FULL, FREE_SOME_SPACE),
     ("Read-only file system", WRITE_ELSEWHERE),
@@ -362,7 +362,7 @@ const WRITE_ELSEWHERE: &str = "cargo cannot write to its folder; mend the folder
 const GO_ONLINE: &str = "a crate has to be downloaded and the network does not answer; go online once and run this \
                          again";
 
-/// The cause outside of the code, if there is one: a full disk fails within the compiler, too.
+/// Returns the cause outside of the code, if there is one. A full disk can show in the compiler's errors, too.
 fn outside_cause(said: &str, errors: &str) -> Option<&'static str> {
     if errors.contains(DISK_IS_FULL) {
         return Some(FREE_SOME_SPACE);
@@ -374,11 +374,11 @@ fn outside_cause(said: &str, errors: &str) -> Option<&'static str> {
 /// Erases the rest of a terminal's line.
 const ERASE: &[u8] = b"\x1b[K";
 
-/// Bytes that cargo said last and that are kept.
+/// Number of bytes to keep from the end of cargo's output.
 const KEPT: usize = 1 << 16;
 
-/// Passes cargo's progress on, and returns the last of it. The line that says what failed is left out: it would stand
-/// before the compiler's errors, which say why.
+/// Passes cargo's progress on, and returns the end of it. Leaves out the line that says what failed: it would stand
+/// before the compiler's errors, which give the reason.
 fn pass_on(progress: impl Read, to: &mut impl Write) -> String {
     let mut said = Vec::new();
     let mut line = Vec::new();

@@ -1,5 +1,5 @@
-//! The learner's file: what it is shipped as, what became of it, and how it is
-//! put back without losing anything.
+//! The learner's file: its shipped text, its text now, and a way to put it
+//! back without losing anything.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -62,8 +62,8 @@ impl Exercise {
     }
 
     /// Restores the shipped text. The learner's file moves to the state folder as it is, so that a
-    /// save on its way into it ends there; when that fails nothing is touched. A file that is saved
-    /// anew meanwhile stays.
+    /// save in progress ends there, too. If the move fails, nothing changes. A file that an editor
+    /// saves anew during the call stays.
     pub(crate) fn put_back(&self, workshop: &Workshop, number: u32) -> Result<PutBack, CliError> {
         if !self.is_edited() {
             return Ok(PutBack::Unchanged);
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// As it is committed, or lies there where git cannot tell: a reader may have edited it.
+    /// Compares the committed exercise, for a reader may have edited the file. Without git it compares the file.
     #[test]
     fn the_committed_exercise_of_each_chapter_is_the_generated_one() {
         let workshop = Workshop::find().unwrap();

@@ -5,7 +5,7 @@ use course::bench::server::ServerError;
 use engine::load::interrupt::Interrupt;
 use terminal::exit::CliError;
 
-/// A run that could not be carried through says nothing about the code.
+/// Turns an error of a run into a sentence and an exit code. A run that did not end says nothing about the code.
 pub(crate) fn of_run(error: &RunError, interrupt: &Interrupt) -> CliError {
     if error.is_interrupt() || interrupt.is_set() {
         return CliError::interrupted();
@@ -19,7 +19,7 @@ pub(crate) fn of_run(error: &RunError, interrupt: &Interrupt) -> CliError {
     }
 }
 
-/// The same of the emulated machine.
+/// Turns an error of the emulated machine into a sentence and an exit code.
 pub(crate) fn of_numa(error: numa::Error) -> CliError {
     match error {
         numa::Error::Interrupted => CliError::interrupted(),

@@ -20,12 +20,12 @@ read -r line
 [ "$(stty -g <&3)" = "$ours" ] && stty "$before" <&3
 "#;
 
-/// The keys that a reader presses. Where there is no terminal there are none. A terminal that cannot hand over single
-/// keys hands over lines.
+/// The keys that a reader presses; none without a terminal. Some terminals cannot hand over single keys, but only
+/// whole lines.
 #[derive(Debug)]
 pub(crate) struct Keys {
     pressed: Receiver<char>,
-    /// So that the channel stays open when there is nothing to read any more.
+    /// Keeps the channel open when there is nothing more to read.
     _open: Sender<char>,
     /// Puts the terminal back when its standard input closes.
     keeper: Option<Child>,
@@ -57,7 +57,7 @@ impl Keys {
         }
     }
 
-    /// Returns whether somebody can press one.
+    /// Returns whether there is a terminal on which a reader can press keys.
     pub(crate) fn are_there(&self) -> bool {
         self.are_there
     }
@@ -76,7 +76,7 @@ impl Keys {
     }
 }
 
-/// Starts what puts the terminal back; `None` where there is no shell, or a terminal that knows no single keys.
+/// Starts the process that restores the terminal; `None` without a shell, or if the terminal has no single keys.
 fn keep() -> Option<Child> {
     #[cfg(unix)]
     {

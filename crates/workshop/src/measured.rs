@@ -1,4 +1,4 @@
-//! A chapter compiled, measured by `course::bench::recording` and shown meanwhile on the terminal.
+//! Compiles a chapter, measures it with `course::bench::recording`, and shows the progress on the terminal.
 
 use std::collections::BTreeMap;
 

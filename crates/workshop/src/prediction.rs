@@ -17,7 +17,7 @@ pub(crate) struct Prediction {
     pub(crate) gain: Option<Range>,
     /// The root cause's count in the problem.
     pub(crate) problem: Option<Range>,
-    /// The same in a fixed service.
+    /// The root cause's count in a fixed service.
     pub(crate) fix: Option<Range>,
 }
 

@@ -1,7 +1,7 @@
 //! The learner's progress and predictions: `.workshop/progress.json`.
 //!
-//! A damaged file is set aside. A result that cannot be written there is told in a note, because the result itself is
-//! on the screen; a prediction that cannot be written is an error.
+//! A damaged file is set aside. If a result cannot be written, the command prints a note, because the result itself is
+//! on the screen. If a prediction cannot be written, the command fails.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -79,7 +79,7 @@ pub(crate) fn exercise_now(chapter: &Chapter) -> String {
     engine::service::program::digest(text.unwrap_or_default())
 }
 
-/// Changes what is remembered of a chapter, or notes on standard error why it cannot.
+/// Changes the saved progress of a chapter, or prints on standard error why it cannot.
 pub(crate) fn remember(
     workshop: &Workshop,
     number: u32,
@@ -90,11 +90,11 @@ pub(crate) fn remember(
     }
 }
 
-/// Changes what is remembered of a chapter.
+/// Changes the saved progress of a chapter.
 ///
 /// # Errors
 ///
-/// When the file cannot be read or written, or another command holds it for too long.
+/// Returns an error if the file cannot be read or written, or if another command holds it for too long.
 pub(crate) fn save(
     workshop: &Workshop,
     number: u32,

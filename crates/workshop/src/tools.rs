@@ -1,4 +1,4 @@
-//! The programs beside Rust: one table of what they are for, and where they are.
+//! The programs that the workshop needs beside Rust, in one table: their purposes and their paths.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ pub(crate) const SAMPLY: &str = "0.13.1";
 /// A program that some command or page needs.
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// What `setup` calls it, and the version that it installs.
+    /// Name for `setup`, and the version that `setup` installs.
     pub(crate) pinned: Option<(Tool, Version)>,
     /// The version that is there.
     pub(crate) found: Version,
-    /// What needs it, and how to get it.
+    /// Purpose of the program, and how to get it.
     pub(crate) needed: &'static str,
 }
 
@@ -111,10 +111,10 @@ pub(crate) const PROGRAMS: [Program; 12] = [
     },
 ];
 
-/// Of these, the ones that only Linux has.
+/// Programs of [`PROGRAMS`] that only Linux has.
 pub(crate) const OF_LINUX: [&str; 2] = ["perf", "valgrind"];
 
-/// What pip installs, in this order: Locust, and the driver of the browser test.
+/// Requirements that pip installs, in this order: Locust, and the driver of the browser test.
 const REQUIREMENTS: [&str; 2] = ["locust/requirements.txt", "tests/browser/requirements.txt"];
 
 /// A copy of the requirements in a virtual environment, written when all of them are installed.
@@ -124,7 +124,7 @@ pub(crate) const VENV_STAMP: &str = "workshop-requirements.txt";
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     root: PathBuf,
-    /// What `setup` installs, ignored by git.
+    /// Folder of everything that `setup` installs, ignored by git.
     pub(crate) folder: PathBuf,
 }
 
@@ -144,7 +144,7 @@ impl Tools {
         self.program("mdbook")
     }
 
-    /// Where `setup` puts the kernel of the machine with several NUMA nodes.
+    /// Returns the path at which `setup` puts the kernel of the machine with several NUMA nodes.
     pub(crate) fn kernel(&self) -> PathBuf {
         self.folder.join("kernel").join("vmlinuz")
     }
@@ -209,7 +209,7 @@ impl Tools {
         self.venv().is_dir().then(other)
     }
 
-    /// Whether the virtual environment holds just what the requirements say.
+    /// Returns whether the virtual environment holds exactly what the requirements say.
     pub(crate) fn venv_is_current(&self) -> bool {
         let stamp = std::fs::read_to_string(self.venv().join(VENV_STAMP));
         // The interpreter is a link to one that an update may have removed.

@@ -1,8 +1,8 @@
-//! Do three generators see the same of one service? `flamegraphs/chapterN/agreement.md`.
+//! Comparison of three generators at one service: `flamegraphs/chapterN/agreement.md`.
 //!
 //! The embedded one, k6 and Locust put a third of the chapter's load each on its solution, all at the same
-//! time. One after the other they would see what the machine did to the service meanwhile, which on a
-//! machine with neighbours is more than they differ by.
+//! time. One after the other, they would also measure changes of the machine. On a machine with neighbors
+//! these are larger than the differences between the generators.
 //!
 //! `cargo run -p studies --bin agreement -- 1` (chapter), after `cargo workshop setup k6 locust`
 
@@ -80,8 +80,8 @@ fn main() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What an answer takes with nobody else there, for scripts that compare with it. Left to find it out
-/// themselves, they would ask beside each other.
+/// Returns the lower quartile of latency for one user, for scripts that compare with it. If each script measured it
+/// itself, they would disturb each other.
 fn alone(
     server: &Server,
     load: &Traffic,

@@ -1,4 +1,4 @@
-//! Whether a faster allocator is enough: `allocators.md`.
+//! Gain of a faster allocator, compared with that of the fix: `allocators.md`.
 //!
 //! Chapter 3's problem and solution under the load of its effect, each with the system's allocator and with mimalloc
 //! in turn.

@@ -1,4 +1,4 @@
-//! What settings of the compiler give a loop that has all of a CPU: `compiler.md`.
+//! Effect of compiler settings on a loop that has all of a CPU: `compiler.md`.
 //!
 //! The page of chapter 3's problem and solution alone, compiled by `rustc` with more and more of its help: a service
 //! around it would take minutes for each build. Each program runs ten times, in turns, and the run that took the least CPU
@@ -17,7 +17,7 @@ use course::measurement::claim::{PROBLEM, SOLUTION};
 use engine::figures;
 use studies::Failed;
 
-/// What is compiled, after the modules. It prints the CPU time of a page, in nanoseconds.
+/// Source of each program, after the modules. It prints the CPU time of a page, in nanoseconds.
 const MAIN: &str = r#"
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();

@@ -1,4 +1,4 @@
-//! What a generator leaves out when it waits with the service: `coordinated-omission.md`.
+//! Waiting time that a generator leaves out when it waits with the service: `coordinated-omission.md`.
 //!
 //! Chapter 1's problem answers 20 requests per second. One connection is to send 25 a second. Every
 //! answer is timed twice: from when its request was sent, and from when it was due.

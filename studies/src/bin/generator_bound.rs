@@ -1,4 +1,4 @@
-//! Who can send the published load? `generator-bound.md`.
+//! Generators that can send the published load, and those that cannot: `generator-bound.md`.
 //!
 //! 3,000 users who pause for half a second ask chapter 1's solution, which answers in 50 ms, by three generators in
 //! turn. Server and generator have a CPU each, and each run has a server of its own.
@@ -13,7 +13,7 @@ use engine::placement::Placement;
 use engine::traffic::Traffic;
 use studies::{Failed, Target, milliseconds};
 
-/// What a call takes.
+/// Time of a call.
 const CALL: Duration = Duration::from_millis(50);
 const GENERATORS: [GeneratorKind; 3] = [
     GeneratorKind::Embedded,

@@ -1,4 +1,4 @@
-//! When the pings beside a chapter's load were slow, and how slow each of them was: of chapter 8 it is
+//! Times at which the pings beside a chapter's load were slow, and the latency of each: for chapter 8
 //! `heat-map-8.md`.
 //!
 //! Percentiles say how many pings were slow, and not whether all of them were so at the same time. Problem
@@ -14,9 +14,9 @@ use engine::placement::Placement;
 use engine::traffic::Traffic;
 use studies::Failed;
 
-/// Pings begin when the load has run so long, and end so long before it does.
+/// Time from the start of the load to the first ping, and from the last ping to the end of the load.
 const MARGIN: Duration = Duration::from_secs(1);
-/// So many pings are due in a second, whether others have come back or not.
+/// Number of pings that are due per second, whether others have come back or not.
 const PER_SECOND: u32 = 200;
 /// Connections that take turns: each has 640 ms until its next ping is due. One that takes longer delays
 /// that one, which counts from when it was due.

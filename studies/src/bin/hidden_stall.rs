@@ -1,7 +1,7 @@
-//! What a closed loop hides of a service that stalls now and then: `hidden-stall.md`.
+//! Stalls of a service that a closed loop hides: `hidden-stall.md`.
 //!
 //! Users ask chapter 5's problem for work, all of them for half of every second and none in the other
-//! half. Beside them the same server is asked for pings in two ways at once: by one user who waits for
+//! half. Beside them, pings go to the same server in two ways at once: from one user who waits for
 //! each answer, and on a schedule.
 //!
 //! `cargo run -p studies --bin hidden_stall -- 20` (seconds)

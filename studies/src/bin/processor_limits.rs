@@ -1,8 +1,8 @@
-//! What each counter of CPUs says under each limit that a system can set (`limits.md`), and what too many
-//! workers cost under a quota: of a loop (`throttling.md`), and of a service in a container (`container.md`).
+//! Result of each counter of CPUs under each limit that a system can set (`limits.md`), and the cost of too many
+//! workers under a quota: in a loop (`throttling.md`), and in a service in a container (`container.md`).
 //!
 //! Starts itself again under each limit, which a line of shell sets: affinity always, control groups of
-//! both versions where it may (as root, mostly). What it could not set, it says.
+//! both versions where it may (as root, mostly). It prints which limits it could not set.
 //!
 //! `cargo run -p studies --bin processor_limits -- counters` (or `throttling`, `container`); Linux only
 
@@ -61,7 +61,7 @@ const JOIN: &str = "echo $$ >$G/cgroup.procs";
 const REMOVE: &str = "for R in /sys/fs/cgroup /sys/fs/cgroup/*; do \
     rmdir $R/$GROUP/within; rmdir $R/$GROUP; done 2>/dev/null";
 
-/// How long the workers work, and the CPU time of a piece of work, about.
+/// Time that the workers work; below, the approximate CPU time of a piece of work.
 const SPAN: Duration = Duration::from_secs(5);
 const PIECE: Duration = Duration::from_millis(2);
 
@@ -79,7 +79,8 @@ fn main() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What this program prints with these arguments, under the limit that `limit` sets; `after` that has ended.
+/// Runs this program with these arguments under the limit that `limit` sets, then the command `after`. Returns the
+/// output of both.
 fn under(limit: &str, arguments: &[&str], after: &str) -> Result<String, String> {
     let shell = |script: &str| {
         let mut shell = Command::new("sh");
@@ -198,8 +199,8 @@ fn throttling() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What this program prints with these arguments in a group with the time of one CPU, and how many of the
-/// group's periods were throttled.
+/// Runs this program with these arguments in a group with the time of one CPU. Returns the first line of its output,
+/// with the number of the group's periods that were throttled.
 fn under_one_cpu(arguments: &[&str]) -> Result<String, Failed> {
     let run = |group, limit| {
         let limit = format!("{group} && {limit} && export G && {JOIN}");
@@ -292,7 +293,7 @@ fn work(workers: usize, rounds: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-/// How long arithmetic takes that no compiler can foresee the end of.
+/// Does arithmetic whose result no compiler can foresee, and returns how long it took.
 fn compute(rounds: u64) -> Duration {
     let begin = Instant::now();
     let mut number = black_box(0x9e37_79b9_7f4a_7c15_u64);

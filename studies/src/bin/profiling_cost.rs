@@ -1,4 +1,4 @@
-//! What profiles cost while they are taken: `profiling-cost.md`.
+//! Cost of profiles while they are taken: `profiling-cost.md`.
 //!
 //! Chapter 1's solution with so many users who never pause that its CPU is full, rounds with
 //! and without a profile in turn (ABBA), a fresh server each. The ratio is that of throughputs,

@@ -1,4 +1,4 @@
-//! At which rate a service begins to make its requests wait, and whom: `rate-sweep.md`.
+//! Rates at which a service begins to make its requests wait, and the requests that wait: `rate-sweep.md`.
 //!
 //! Chapter 5's problem and solution are asked for work on a schedule, even or random, at a rate that
 //! rises in steps, and for pings beside it. Each step has a server of its own, so that none inherits the queue of the

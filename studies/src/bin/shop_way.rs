@@ -22,15 +22,15 @@ use terminal::{ctrl_c, files};
 
 /// The branch of the way, which `cargo workshop steps` writes.
 const BRANCH: &str = "steps/capstone";
-/// How a commit of the branch names its change, in its last line: `Workshop-Step: capstone 3/26 03-pay`.
+/// Prefix of the line in which a commit of the branch names its change: `Workshop-Step: capstone 3/26 03-pay`.
 const TRAILER: &str = "Workshop-Step: capstone ";
-/// Where scores and pictures are.
+/// Folder of scores and pictures.
 const FOLDER: &str = "capstone/reference/way";
 /// Seconds that a score counts in a new record.
 const SECONDS: u64 = 15;
-/// How long users come for a picture, after the warm-up.
+/// Time that users come for a picture, after the warm-up.
 const PICTURED: Duration = Duration::from_secs(20);
-/// After so long a picture is taken.
+/// Time after which a picture is taken.
 const WARM: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Parser)]
@@ -187,7 +187,7 @@ fn begin(
 /// A shop after some of the changes.
 #[derive(Debug, Clone)]
 struct Step {
-    /// Of the last change; empty at the beginning.
+    /// Name of the last change; empty at the beginning.
     name: String,
     message: String,
     commit: String,

@@ -1,4 +1,4 @@
-//! Where the calling thread runs, as the system says.
+//! CPU and NUMA node of the calling thread, as the system reports them.
 
 /// The CPU of this moment, its NUMA node, and whether the thread can leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,22 +17,22 @@ const ORDINARY: u8 = 128;
 pub(super) struct Chunks {
     ordinary: Bytes,
     highest: u8,
-    /// Where the highest byte is.
+    /// Position of the highest byte.
     highest_at: u64,
     sent: u64,
     length: u64,
-    /// What comes after the first chunk instead of the second.
+    /// Fault that replaces the second chunk.
     fault: Option<Fault>,
 }
 
-/// How a body goes wrong that has begun.
+/// A fault of a body after its first chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
-    /// Nothing comes any more.
+    /// The body stops without an end.
     Stalls,
-    /// The connection is closed, when what came before has been sent.
+    /// The connection closes after the first chunk has been sent.
     BreaksOff,
-    /// At once.
+    /// The first chunk has been sent: the connection closes at once.
     HasBrokenOff,
 }
 
@@ -74,15 +74,15 @@ impl Maker {
     }
 }
 
-/// Where the highest byte of the upstream's `number`-th body is, if that has so many bytes. The first
-/// body has the number 1. For tests of what a service has made of it.
+/// Returns the position of the highest byte in the upstream's `number`-th body, for a body of `length` bytes.
+/// The first body has the number 1. Tests compare a service's answer with it.
 pub fn highest_at(number: u64, length: u64) -> u64 {
     // Fibonacci hashing: evenly spread, and the same in every run.
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % length
 }
 
 impl Chunks {
-    /// How many bytes it will have sent at its end.
+    /// Returns the length of the whole body in bytes.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
@@ -90,7 +90,7 @@ impl Chunks {
     fn next(&mut self) -> Option<Bytes> {
         let left = usize::try_from(self.length - self.sent).unwrap_or(CHUNK);
         let chunk = self.ordinary.slice(..left.min(CHUNK));
-        // Whether the highest byte is in this chunk, and where.
+        // Position of the highest byte within this chunk, if it is in it.
         let at = self.highest_at.checked_sub(self.sent);
         let at = at.and_then(|at| usize::try_from(at).ok());
         self.sent += chunk.len() as u64;

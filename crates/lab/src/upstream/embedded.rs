@@ -61,7 +61,7 @@ pub(super) fn start(
     })
 }
 
-/// What every connection answers with.
+/// The answers of every connection.
 #[derive(Clone)]
 struct Answers {
     /// For all other requests.
@@ -72,11 +72,11 @@ struct Answers {
     seed: u64,
     /// Waited for before each answer, as if the upstream were on a network.
     latency: Duration,
-    /// How it fails, if it does.
+    /// Fault of the requests that fail, if any fail.
     fault: Option<UpstreamFault>,
-    /// So many requests are answered first.
+    /// Number of requests that it answers before the first fault.
     fault_after: u64,
-    /// And after so many that failed it answers again, if it ever does.
+    /// Number of requests that fail before it answers again; `None` if it never does.
     faults: Option<u64>,
     counters: Arc<Counters>,
     #[cfg(feature = "tls")]
@@ -117,7 +117,7 @@ impl Answers {
         self.counters.upstream_connections.fetch_add(1, Relaxed);
         #[cfg(feature = "tls")]
         if let Some(tls) = self.tls.clone() {
-            // A handshake that fails is the caller's trouble, and it will say so.
+            // If the handshake fails, the caller sees the error and reports it.
             if let Ok(stream) = tls.accept(stream).await {
                 serve(stream, self).await;
             }
@@ -160,7 +160,7 @@ fn message(seed: u64) -> Bytes {
     format!("{{\"status\": 200, \"msg\": \"{message}\"}}").into()
 }
 
-/// What a product costs; with another data seed it costs something else.
+/// Returns the price of a product, as JSON. It depends on the data seed.
 fn price(product: u64, seed: u64) -> Bytes {
     let cents = 100 + product.wrapping_mul(997).wrapping_add(seed) % 9_900;
     format!("{{\"product\": {product}, \"cents\": {cents}}}").into()

@@ -9,7 +9,7 @@ use crate::error::Error;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server on this machine whose counts began before we came.
+/// A server on this machine, whose counts may have begun before this process.
 #[derive(Debug)]
 pub(crate) struct Outside {
     address: SocketAddr,

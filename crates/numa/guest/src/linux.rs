@@ -11,7 +11,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::net::{AddressFamily, SendFlags, SocketType, send, socket};
 use rustix::system::{RebootCommand, reboot, uname};
 
-/// Where the service listens, and its admin listener.
+/// Addresses of the service and of its admin listener.
 const SERVICE: &str = "127.0.0.1:8080";
 const ADMIN: &str = "127.0.0.1:6060";
 
@@ -19,7 +19,7 @@ pub(crate) fn run() {
     let report = report().unwrap_or_else(|error| error.to_string());
     println!("\n@{report}");
     let _ = std::io::stdout().flush();
-    // QEMU is told to end where a machine would start again.
+    // QEMU ends at a restart, because of its option `-no-reboot`.
     let _ = reboot(RebootCommand::Restart);
 }
 
@@ -50,7 +50,7 @@ fn report() -> Result<String> {
     ))
 }
 
-/// What a distribution does when it boots, as far as it is needed here.
+/// Prepares the machine as a distribution does when it boots, as far as the service needs it.
 fn prepare() -> Result<()> {
     for (kind, folder) in [
         (c"proc", "/proc"),
@@ -102,7 +102,7 @@ fn start(variant: &str, texts: &str) -> Result<Child> {
     Err(Error::other("the service ended before it listened"))
 }
 
-/// Clients, all at the same time, each on a connection that it keeps. How many answers were right.
+/// Runs the clients, all at the same time, each on a connection of its own. Returns the number of right answers.
 fn ask(connections: usize, requests: usize) -> Result<usize> {
     let clients = (0..connections).map(|_| thread::spawn(move || client(requests)));
     for client in clients.collect::<Vec<_>>() {

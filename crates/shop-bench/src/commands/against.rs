@@ -1,4 +1,4 @@
-//! `cargo workshop capstone bench --against COMMIT`: whether the shop became better, and how sure that is.
+//! `cargo workshop capstone bench --against COMMIT`: compares the shop with that of a commit, with an interval.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,14 @@ use crate::cli::Bench;
 use crate::others::Others;
 use crate::shop::Shop;
 
-/// After so many rounds it stays inconclusive.
+/// Number of rounds after which an undecided comparison is inconclusive.
 const MOST_ROUNDS: u32 = 12;
 /// Rounds after which the CPU time of a journey may decide: scores have had their chance.
 const CPU_DECIDES_FROM: u32 = 6;
-/// Differences of CPU time below this share are none.
+/// Smallest share by which the CPU time must differ to count as different.
 const CPU_MARGIN: f64 = 0.01;
 
-/// Value of journeys a second.
+/// The metric of the score: worth of journeys per second.
 fn score() -> Metric {
     Metric {
         key: "score".to_owned(),
@@ -47,7 +47,7 @@ fn cpu() -> Metric {
 ///
 /// # Errors
 ///
-/// When one of them cannot be measured.
+/// Returns an error if one of them cannot be measured.
 pub fn run(
     shop: &Shop,
     options: &Bench,

@@ -32,11 +32,11 @@ const TESTS: Duration = Duration::from_secs(600);
 /// Longest time until a program answers.
 const READY: Duration = Duration::from_secs(30);
 
-/// Takes the place of the only bench of this workshop, for as long as the value lives.
+/// Locks this workshop's bench for as long as the returned file lives, so that only one runs at a time.
 ///
 /// # Errors
 ///
-/// When another bench has it: two at once spoil each other's scores.
+/// Returns an error if another bench is running: two at once spoil each other's scores.
 pub fn alone(shop: &Shop) -> Result<File, CliError> {
     let folder = shop.state();
     let refused = |why: std::io::Error| CliError::bad(format!("{}: {why}", folder.display()));
@@ -46,16 +46,16 @@ pub fn alone(shop: &Shop) -> Result<File, CliError> {
         Err(TryLockError::WouldBlock) => Err(CliError::invalid(
             "another bench of this shop is running, and two at once spoil each other's scores: wait for it",
         )),
-        // A file system without locks has one bench at a time if the reader sees to it.
+        // On a file system without locks, the reader must not start two.
         _ => Ok(file),
     }
 }
 
-/// Gives the shop that lies here a score.
+/// Measures the shop in its folder and gives it a score.
 ///
 /// # Errors
 ///
-/// When the contract is broken, or the run says nothing.
+/// Returns an error if the contract is broken, or if the run is invalid.
 pub fn run(
     shop: &Shop,
     options: &Bench,
@@ -77,7 +77,7 @@ pub fn run(
         options,
         team,
     };
-    // A history that cannot be read is told before anything is measured for it.
+    // Read before the measurement, so that an error in it shows at once.
     let before = shop.history()?;
     if !options.no_tests
         && let Err(error) = test(shop, interrupt)?
@@ -113,7 +113,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Keeps a score; `None` is that of a broken contract.
+    /// Saves a score; `None` stands for a broken contract.
     fn keep(&self, result: Option<Score>) -> Result<(), CliError> {
         if !self.is_kept {
             return Ok(());
@@ -143,7 +143,7 @@ impl Attempt<'_> {
 ///
 /// # Errors
 ///
-/// When the tests do not compile.
+/// Returns an error if the tests do not compile.
 pub fn test(shop: &Shop, interrupt: &Interrupt) -> Result<Result<(), CliError>, CliError> {
     eprintln!("the contract tests …");
     let mut compile = shop.cargo();
@@ -206,12 +206,12 @@ fn broken_rules(printed: &str) -> String {
     rules
 }
 
-/// How long users come.
+/// The length of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Length {
     /// Counted time.
     pub time: Duration,
-    /// As [`Settings::users`].
+    /// Number of users to begin with, as in [`Settings::users`].
     pub users: Option<f64>,
 }
 
@@ -229,7 +229,7 @@ pub struct Running {
 ///
 /// # Errors
 ///
-/// When the database cannot be made, or a program does not answer.
+/// Returns an error if the database cannot be made, or if a program does not answer.
 pub fn start(shop: &Built, payments: &Path, interrupt: &Interrupt) -> Result<Running, CliError> {
     let data = files::temporary()?;
     let mut init = shop.command();
@@ -274,11 +274,12 @@ pub fn start(shop: &Built, payments: &Path, interrupt: &Interrupt) -> Result<Run
     })
 }
 
-/// Starts a shop with a fresh database, and sends users to it; `during` that the debug endpoints can be asked.
+/// Starts a shop with a fresh database, and sends users to it. Calls `during` with the address of the debug
+/// endpoints, on a thread beside the users.
 ///
 /// # Errors
 ///
-/// When the run says nothing of the shop, or the shop ends.
+/// Returns an error if the run is invalid, or if the shop ends.
 pub fn measure(
     shop: &Built,
     payments: &Path,

@@ -1,4 +1,4 @@
-//! `cargo workshop capstone changes`: which files differ that the rules leave alone.
+//! `cargo workshop capstone changes`: lists changed files that must stay as they were shipped.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ const STAY: [&str; 3] = [
     "capstone/src/bin/payments.rs",
     "capstone/src/seed.rs",
 ];
-/// Folders that make the score.
+/// Folders of the code that measures the score.
 const SCORING: [&str; 3] = ["crates", "instruments", "Cargo.toml"];
 
 /// Compares the shop of a commit, or the one that lies here, with the shipped one.
 ///
 /// # Errors
 ///
-/// When there is no such commit.
+/// Returns an error if there is no such commit.
 pub fn run(shop: &Shop, commit: Option<&str>) -> Result<Exit, CliError> {
     let git = Git::within(shop.root());
     let shipped = Shipped::read(shop)?;
     let mut changed = Vec::new();
     let theirs = match commit {
         Some(commit) => {
-            // The organiser's own clone is what the scores are to come from.
+            // The scores come from the organizer's own clone.
             let words = ["diff", "--name-only", "HEAD", commit, "--"];
             let differ = git.say(words.into_iter().chain(SCORING))?;
             changed.extend(differ.lines().map(str::to_owned));

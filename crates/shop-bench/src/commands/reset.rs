@@ -10,11 +10,11 @@ use terminal::git::Git;
 use crate::shipped::{REFERENCE, Shipped};
 use crate::shop::Shop;
 
-/// Puts the shop back. The learner's files are copied first: until all are, nothing is changed.
+/// Puts the shop back. It changes nothing until all of the learner's files are copied.
 ///
 /// # Errors
 ///
-/// When the shop that is asked for is not there, or the learner's cannot be kept.
+/// Returns an error if this clone does not have the wanted shop, or if the learner's files cannot be copied.
 pub fn run(shop: &Shop, to: Option<&str>) -> Result<Exit, CliError> {
     let git = Git::within(shop.root());
     let (said, wanted) = match to {
@@ -56,7 +56,7 @@ pub fn run(shop: &Shop, to: Option<&str>) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-/// The shop of a commit, and what the commit is called.
+/// Returns the shop of a commit, and the commit's name for messages.
 fn of_commit(git: &Git, commit: &str) -> Result<(String, Shipped), CliError> {
     let manifest = format!("{commit}:./capstone/Cargo.toml");
     if git.ask(["cat-file", "-e", &manifest]).is_none() {
@@ -111,7 +111,7 @@ fn restore(git: &Git, root: &Path, wanted: &Shipped, here: &[&str]) -> Result<()
     Ok(())
 }
 
-/// Copies files into a new folder in `kept`, which is none if that fails.
+/// Copies files into a new folder in `kept`. Removes the folder if that fails.
 fn copied(root: &Path, files: &[&str], kept: &Path) -> std::io::Result<PathBuf> {
     std::fs::create_dir_all(kept)?;
     let now = humantime::format_rfc3339_seconds(SystemTime::now());

@@ -9,14 +9,14 @@ use engine::figures;
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files};
 
-/// How often the folder is looked at.
+/// Time between two looks at the folder.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Draws the board of a folder, and again whenever a file changes.
 ///
 /// # Errors
 ///
-/// When the folder cannot be read or written.
+/// Returns an error if the folder cannot be read or written.
 pub fn run(folder: &Path, once: bool, freeze_after: Option<u64>) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
     files::writable(folder)?;
@@ -53,7 +53,7 @@ pub fn run(folder: &Path, once: bool, freeze_after: Option<u64>) -> Result<Exit,
     }
 }
 
-/// Reads the teams of a folder by name, and why files of others are left out.
+/// Reads the teams of a folder by name. Also returns the reasons why it leaves out some files.
 fn teams(folder: &Path) -> Result<(Vec<Team>, Vec<String>), CliError> {
     let entries = std::fs::read_dir(folder).map_err(CliError::because(folder.display()))?;
     let mut all: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();

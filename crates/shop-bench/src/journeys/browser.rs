@@ -11,15 +11,15 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// Whoever waits longer has given up.
+/// Longest time that a user waits for an answer before giving up.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is asked for.
+/// A request.
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
     pub(crate) path: String,
-    /// Its type, and its bytes.
+    /// Content type of the body, and its bytes.
     pub(crate) body: Option<(&'static str, Bytes)>,
 }
 

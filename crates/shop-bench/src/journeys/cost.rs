@@ -19,15 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Largest share of its CPU time that a shop may lose to other programs and still have a score.
 const MOST_LOST: f64 = 0.1;
 
-/// The shop as a process, for what it costs.
+/// The shop as a process, to measure its costs.
 pub struct Process<'a> {
-    /// Its number.
+    /// Its process id.
     pub id: u32,
     /// CPUs that it may use; empty for all.
     pub cpus: &'a [usize],
     /// The file of its database, if it has one.
     pub database: Option<PathBuf>,
-    /// Where its debug endpoints are.
+    /// Address of its debug endpoints.
     pub debug: SocketAddr,
 }
 
@@ -85,7 +85,7 @@ impl Used {
     }
 }
 
-/// Run and run delay in nanoseconds.
+/// Time on a CPU and time waiting for one, in nanoseconds.
 type Thread = (u64, u64);
 
 /// Watches a process from its creation on.
@@ -101,7 +101,7 @@ pub(crate) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// Begins; `None` where the system does not tell.
+    /// Begins to measure; `None` if the system does not tell.
     pub(crate) async fn begin(process: &'a Process<'a>) -> Option<Self> {
         let queries = queries(process.debug).await;
         let cpus = if process.cpus.is_empty() {
@@ -122,7 +122,7 @@ impl<'a> Meter<'a> {
         Some(meter)
     }
 
-    /// Looks at the threads. A thread that ends takes with it what it waited since the last look.
+    /// Looks at the threads. If a thread ends, its waiting time since the last look is lost.
     pub(crate) fn look(&mut self) {
         let Some(threads) = threads(self.process.id) else {
             return;
@@ -159,7 +159,7 @@ impl<'a> Meter<'a> {
 /// Queries since the shop was started, as it counts them itself.
 async fn queries(debug: SocketAddr) -> Option<f64> {
     let asking = move || ask::get(debug, "/metrics", PATIENCE);
-    // The users go on meanwhile.
+    // The users go on while this waits.
     let answer = tokio::task::spawn_blocking(asking).await.ok()?.ok()?;
     let text = String::from_utf8(answer).ok()?;
     for line in text.lines() {

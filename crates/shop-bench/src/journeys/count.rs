@@ -1,4 +1,4 @@
-//! What is counted while users travel.
+//! Counts of answers and journeys during a run.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ pub(crate) struct Counts {
     /// Answers that stay the same.
     pub(crate) shipped: Fingerprints,
     turns: RefCell<Turns>,
-    /// How many users there are to be.
+    /// Number of users that the run wants now.
     pub(crate) users: Cell<usize>,
-    /// Since when all counts; `None` while the shop warms up.
+    /// Start of the counted time; `None` while the shop warms up.
     pub(crate) since: Cell<Option<Instant>>,
-    /// Of each route, answers and late ones since the last look.
+    /// Number of all answers and of late ones since the last look, by route.
     step: RefCell<BTreeMap<&'static str, (u64, u64)>>,
     /// Milliseconds of each answer that counts.
     pub(crate) answers: RefCell<BTreeMap<&'static str, Vec<f64>>>,
@@ -27,7 +27,7 @@ pub(crate) struct Counts {
     pub(crate) bytes: Cell<usize>,
     /// Journeys that count, when each ended.
     pub(crate) journeys: RefCell<Vec<(Kind, Instant)>>,
-    /// Completed, with an answer that was late.
+    /// Number of journeys that were completed with a late answer.
     pub(crate) late_journeys: Cell<u64>,
     pub(crate) broken_journeys: Cell<u64>,
     /// The first answer that was wrong by the rules.
@@ -56,7 +56,7 @@ impl Counts {
         }
     }
 
-    /// What the next journey is.
+    /// Returns the kind of the next journey.
     pub(crate) fn next(&self) -> Kind {
         self.turns.borrow_mut().next(&self.objectives.journeys)
     }
@@ -79,7 +79,7 @@ impl Counts {
         in_time
     }
 
-    /// Counts where it ended after the warm-up: as many have begun before it as end after the run.
+    /// Counts a journey if it ended after the warm-up. It may have begun before, as others end after the run.
     pub(crate) fn journey_ends(&self, kind: Kind, in_time: bool) {
         if self.since.get().is_none() {
             return;
@@ -96,8 +96,8 @@ impl Counts {
         self.broke.borrow_mut().get_or_insert(why);
     }
 
-    /// The route that misses its objective most since the last look, if one does: more than one answer in a hundred is
-    /// late, and one more, since a single one is chance.
+    /// Returns the route that has missed its objective most since the last look, if one has. A route misses it if more
+    /// than 1 % of its answers are late, and one more, since a single late answer is chance.
     pub(crate) fn missed(&self) -> Option<&'static str> {
         let step = self.step.take();
         let missed = step

@@ -1,4 +1,4 @@
-//! Which answers are in time, and what journeys are worth: `objectives.toml`.
+//! Objectives of the routes, and the worth of journeys: `objectives.toml`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,11 +14,11 @@ const SHIPPED: &str = include_str!("../../objectives.toml");
 pub struct Objectives {
     /// Milliseconds within which 99 of 100 answers of a route have to come.
     pub within_ms: BTreeMap<String, u64>,
-    /// By its name.
+    /// Kinds of journeys.
     pub journeys: BTreeMap<Kind, Journey>,
 }
 
-/// What somebody comes for.
+/// The purpose of a journey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -36,30 +36,30 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Journey {
-    /// How frequent it is, against the others.
+    /// Share of these journeys, relative to the other kinds.
     pub share: u32,
-    /// What one is worth.
+    /// Worth of one journey in the score.
     pub worth: u32,
 }
 
 impl Objectives {
-    /// Those of `objectives.toml`.
+    /// Returns the objectives of `objectives.toml`.
     ///
     /// # Errors
     ///
-    /// When the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub fn shipped() -> Result<Self, toml::de::Error> {
         toml::from_str(SHIPPED)
     }
 
-    /// When an answer of this route is late; a route without an objective never is.
+    /// Returns the time after which an answer of this route is late. A route without an objective is never late.
     pub(crate) fn of(&self, route: &str) -> Duration {
         let within = self.within_ms.get(route);
         within.map_or(Duration::MAX, |&ms| Duration::from_millis(ms))
     }
 }
 
-/// Whose turn it is, so that each kind has its share among any few journeys: drawn at random, ten journeys more or less
+/// The order of journeys, in which each kind has its share among any few. In a random order, ten journeys more or less
 /// of the kind that is worth most would be the noise of a whole run.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
@@ -67,7 +67,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// The kind that has waited longest for its share.
+    /// Returns the kind that has waited longest for its share.
     pub(crate) fn next(&mut self, journeys: &BTreeMap<Kind, Journey>) -> Kind {
         let mut all = 0;
         for (kind, journey) in journeys {

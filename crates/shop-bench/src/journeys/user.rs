@@ -1,4 +1,4 @@
-//! What users do, with what they remember from one request to the next.
+//! The users' journeys, and what a user remembers from one request to the next.
 
 use std::fmt;
 use std::rc::Rc;
@@ -15,23 +15,23 @@ use super::fingerprints::{CATEGORIES, WORDS};
 use super::objectives::Kind;
 
 const JSON: &str = "application/json";
-/// Everybody's whom `init-db` makes up.
+/// Password of all users that `init-db` makes up.
 const PASSWORD: &str = "correct horse";
-/// Those it makes up, of its default size.
+/// Number of users that `init-db` makes up in its default size; below, the organisers and the events of each.
 const USERS: u32 = 4800;
 const ORGANISERS: u32 = 200;
 const EVENTS_OF_EACH: u32 = 10;
-/// After so many journeys somebody else comes, with a browser and a session of their own.
+/// Number of journeys of one user. Then another user comes, with a browser and a session of their own.
 const JOURNEYS: u32 = 10;
 /// The payment service declines users whose number is a multiple of this.
 const DECLINED: i64 = 100;
-/// Of those who log in, one in so many signs up first.
+/// One in so many users signs up instead of logging in.
 const SIGN_UPS: u32 = 4;
-/// Between an answer and the next request, half of it to three halves.
+/// Mean pause between an answer and the next request. Pauses last from half of it to three halves.
 const THINK: Duration = Duration::from_millis(100);
 const POSTER: usize = 100_000;
 
-/// Why a journey ended before its end.
+/// The reason why a journey broke.
 #[derive(Debug)]
 pub(crate) struct Broken(String);
 
@@ -45,7 +45,7 @@ fn wrong(route: &str, why: impl fmt::Display) -> Broken {
     Broken(format!("{route}: {why}"))
 }
 
-/// One user after the other, on one browser each.
+/// One user after another, each with a browser of their own.
 pub(crate) struct User {
     browser: Browser,
     rng: Rng,
@@ -69,7 +69,7 @@ impl User {
         }
     }
 
-    /// One journey more, which is counted.
+    /// Makes one more journey, and counts it.
     pub(crate) async fn travel(&mut self) {
         if self.journeys == JOURNEYS {
             self.come_anew();
@@ -120,7 +120,8 @@ impl User {
         self.look_at(event).await
     }
 
-    /// Returns the kind that it became: a visitor who finds no seats, or whose payment is declined, has browsed.
+    /// Buys tickets and returns the kind of journey to count. A visitor who finds no seats, or whose payment is
+    /// declined, counts as having browsed.
     async fn buy(&mut self) -> Result<Kind, Broken> {
         self.log_in().await?;
         let found = self.search().await?;
@@ -172,7 +173,7 @@ impl User {
         }
     }
 
-    /// The order; `None` if nothing is left.
+    /// Reserves seats and returns the order; `None` if no seats are left.
     async fn reserve(&mut self, event: i64) -> Result<Option<i64>, Broken> {
         for _ in 0..5 {
             let map = self
@@ -331,7 +332,7 @@ impl User {
         of[self.rng.usize(..of.len())]
     }
 
-    /// One of those that are listed.
+    /// Returns one of the events in `list`, at random.
     fn event_of(&mut self, route: &str, list: &Value) -> Result<i64, Broken> {
         let list = list.as_array().map_or(&[][..], Vec::as_slice);
         let event = self.rng.choice(list).and_then(|event| event["id"].as_i64());

@@ -1,4 +1,4 @@
-//! `cargo workshop doctor`: what this machine has, and what is missing for what.
+//! `cargo workshop doctor`: the tools that this machine has, those that it lacks, and their uses.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
@@ -30,7 +30,7 @@ struct Finding {
     name: &'static str,
     state: State,
     found: String,
-    /// What to do about it; empty when nothing need be done.
+    /// Remedy for the reader; empty if nothing has to be done.
     #[serde(skip_serializing_if = "String::is_empty")]
     remedy: String,
 }
@@ -136,8 +136,8 @@ fn print(findings: &[Finding]) {
     println!("\n{end}");
 }
 
-/// What nothing works without, as it answers in the workshop's folder: a toolchain file may choose
-/// another there.
+/// Checks Rust, which everything needs. Asks it in the workshop's folder, for a toolchain file may choose
+/// another version there.
 fn rust(root: &Path) -> Vec<Finding> {
     let versions = [
         ("rustc", provenance::rustc_version(root)),
@@ -223,8 +223,8 @@ fn tick() -> Option<Finding> {
     ))
 }
 
-/// What programs would count as CPUs here, and which counter is wrong. Asked from this thread, which
-/// is not pinned.
+/// Checks the numbers of CPUs that programs would count here, and names the counters that are wrong. It counts on
+/// this thread, which is not pinned.
 fn counters() -> Vec<Finding> {
     let usable = Usable::here();
     let affinity = match engine::load::cpus::available()[..] {
@@ -288,7 +288,7 @@ fn open_files(needed: u64) -> Finding {
     Finding::noted("open files", found, remedy)
 }
 
-/// Tried and let go: nobody else can tell whether a port is free.
+/// Binds the port and releases it again, for only that shows whether it is free.
 fn port(name: &'static str, number: u16, whose: &str) -> Finding {
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, number)).err();
     let found = match &taken {
@@ -313,8 +313,8 @@ fn program(program: &Program, tools: &Tools) -> Finding {
     }
 }
 
-/// Whether `perf` may record, and whether it can read the CPU's own counters: in many virtual machines
-/// not. Nothing if there is no `perf`.
+/// Checks whether `perf` may record, and whether it can read the CPU's own counters. In many virtual machines it
+/// cannot. Returns nothing if there is no `perf`.
 fn perf() -> Vec<Finding> {
     let asked = |words: &str| {
         let mut perf = Command::new("perf");

@@ -1,4 +1,4 @@
-//! `cargo workshop hint N`: one more hint, when it is asked for.
+//! `cargo workshop hint N`: the next hint.
 
 use serde::Serialize;
 

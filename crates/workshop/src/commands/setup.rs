@@ -24,9 +24,9 @@ use crate::tools::{self, PROGRAMS, Tools};
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files};
 
-/// How a folder's name begins in which something is being installed.
+/// Prefix of the name of a folder in which something is being installed.
 const PARTIAL: &str = "partial-";
-/// No installation takes so long, on the slowest machine, unless it hangs.
+/// Longest time of an installation, on the slowest machine. One that takes longer hangs.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// Bytes that are kept of each output of a program.
 const KEPT: usize = 1 << 16;
@@ -45,7 +45,7 @@ const CRATES: [&str; 6] = [
 enum Done {
     There,
     Installed,
-    /// There is nothing to install; why.
+    /// There is nothing to install, for this reason.
     Skipped(&'static str),
 }
 
@@ -124,14 +124,14 @@ impl Setup {
         for entry in std::fs::read_dir(folder).map_err(refused)?.flatten() {
             let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
             if is_partial {
-                // Leftovers that cannot be removed are in nobody's way.
+                // Leftovers that cannot be removed do no harm.
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }
         Ok(file)
     }
 
-    /// What a tool is called here, with its version, and whether that is there.
+    /// Returns the name of a tool with its version, and whether that version is installed.
     fn look(&self, tool: Tool) -> (String, bool) {
         let tools = &self.tools;
         let mut programs = PROGRAMS.iter();
@@ -242,7 +242,7 @@ impl Setup {
         made.map_err(not_written(folder))
     }
 
-    /// As [`Self::call`], of a program that needs the network.
+    /// Runs a program that needs the network, as [`Self::call`] does.
     fn fetch(&self, command: &Command, doing: &str, tool: &str) -> Result<(), CliError> {
         let remedy = format!("is the network there? Then run `cargo workshop setup {tool}` again");
         self.call(command, doing, &remedy)

@@ -30,7 +30,7 @@ enum Ended {
     /// The reader goes on with another chapter.
     Next(Chapter),
     Quit,
-    /// By Ctrl-C, `kill` or a terminal that is gone.
+    /// Ctrl-C, `kill`, or a closed terminal.
     Stopped,
 }
 
@@ -90,7 +90,7 @@ impl Watch<'_> {
             if let Some(check) = running.take_if(|check| check.has_ended()) {
                 match check.end() {
                     Ok(checked) => self.show(&checked)?,
-                    // What cargo or the machine refuses now it may do at the next save.
+                    // An error of cargo or of the machine may be gone at the next save.
                     Err(error) => eprintln!("error: {error}"),
                 }
             }
@@ -109,7 +109,7 @@ impl Watch<'_> {
             }
             let is_asked = key == Some('r') && running.is_none();
             if is_saved || is_asked {
-                // What still runs checks a version that is not there any more.
+                // A check that still runs is of an old version.
                 drop(running.take());
                 running = Some(self.start()?);
             }
@@ -302,7 +302,7 @@ struct Watched {
     checked: Seen,
 }
 
-/// Time and content of a file's last save; nothing while an editor that writes by renaming has it away.
+/// Time and content of a file's last save. Both are `None` for the moment in which an editor has renamed the file.
 #[derive(PartialEq)]
 struct Seen {
     saved: Option<SystemTime>,
@@ -319,7 +319,7 @@ impl Watched {
         }
     }
 
-    /// Returns whether the file was saved since the last time, and lies still: two looks in a row found the same.
+    /// Returns whether the file was saved since the last check, and is complete: two looks in a row found the same.
     fn is_saved(&mut self) -> bool {
         let now = Seen::of(&self.file);
         let is_still = now == self.seen && now.content.is_some();

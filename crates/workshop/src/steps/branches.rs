@@ -1,4 +1,4 @@
-//! Which branches may be moved, and moving them: a reader's commits stay.
+//! Moves the branches that may be moved: a reader's commits stay.
 
 use super::message::TRAILER;
 use super::step::{Branch, Change, MAIL, NAME, beneath_steps, chapter_folders, tree};
@@ -39,7 +39,7 @@ pub(super) fn update(git: &Git, branches: &mut [Branch]) -> Result<(), CliError>
             }
         };
     }
-    // One transaction: a branch that somebody moves meanwhile stops all.
+    // One transaction: if somebody moves a branch during it, no branch changes.
     git.run(
         ["update-ref", "-m", "cargo workshop steps", "--stdin"],
         &orders.concat(),

@@ -1,4 +1,4 @@
-//! A step's commit message: what, why, and what was measured.
+//! A step's commit message: the change, its reason, and its measurements.
 
 use course::analysis::finding::{is_at_least, median_of};
 use course::analysis::verdict::{Analysis, analyse};
@@ -56,7 +56,7 @@ impl Measured {
             (scenario, measured, plot.to_owned())
         };
         let number = chapter.chapter;
-        // A proof measures the problem beside whatever it is asked for.
+        // A proof of any variant measures the problem, too.
         let asked = match variant {
             PROBLEM => String::new(),
             _ => format!(" --variant {name}"),

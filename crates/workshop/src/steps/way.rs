@@ -11,7 +11,7 @@ use terminal::git::Git;
 use super::message::{TRAILER, wrapped};
 use super::step::{Branch, Change, StepCommit};
 
-/// Where the changes are, and what was measured of them.
+/// Folder of the changes and of their scores.
 pub(crate) const FOLDER: &str = "capstone/reference/way";
 /// The scores, beside the changes.
 const RECORD: &str = "scores.json";

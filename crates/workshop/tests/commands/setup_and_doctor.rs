@@ -74,7 +74,7 @@ mod with_stand_ins {
         Said::of(command.env("PATH", path).env("CARGO", cargo))
     }
 
-    /// What a `go` does that installs a k6 and counts how often it was called.
+    /// Script of a `go` that installs a k6 and counts its installations.
     const GO: &str = r#"
         [ "$1" = version ] && echo 'go version go1.26.8 linux/amd64' && exit
         [ "$*" = 'install go.k6.io/k6@v1.8.1' ] || exit 9
@@ -184,7 +184,7 @@ mod with_stand_ins {
         assert_eq!(workshop.read(".tools/kernel/vmlinuz"), "something\n");
     }
 
-    /// What a `python3` does that makes environments whose `pip` only counts.
+    /// Script of a `python3` that makes environments whose `pip` only records its calls.
     const PYTHON: &str = r#"
         [ "$1" = --version ] && echo 'Python 3.11.7' && exit
         mkdir -p "$3/bin"

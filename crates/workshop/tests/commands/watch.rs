@@ -11,7 +11,7 @@ use crate::workshop::{CHAPTER, Workshop};
 
 /// Nothing here takes so long, unless the machine stands still.
 const WITHIN: Duration = Duration::from_secs(60);
-/// Stands for a cargo that finds an error, and counts how often it was asked.
+/// Script of a cargo that finds an error and counts its calls.
 const REFUSING: &str = r#"
 echo asked >> asked
 echo '{"reason":"compiler-message","message":{"level":"error","rendered":"error: no such thing"}}'
@@ -113,7 +113,7 @@ fn keys_do_their_work_and_the_terminal_is_as_before() {
     let program = env!("CARGO_BIN_EXE_cargo-workshop");
     for (keys, signal) in [("q", ""), ("", "INT"), ("", "TERM"), ("", "KILL")] {
         let workshop = Workshop::new();
-        // Predicted already: nothing is asked.
+        // Predicted already, so the command asks nothing.
         workshop.run("predict 1 --gain 10-100").good();
         let cargo = workshop.stand_in("cargo", REFUSING);
         let ending = match signal {

@@ -7,11 +7,11 @@ use std::process::{Command, Output};
 use course::bench::testing::write_script;
 use tempfile::TempDir;
 
-/// What `problem.rs` holds; the exercise starts as the same code.
+/// Text of `problem.rs`; the exercise starts as the same code.
 pub(crate) const PROBLEM: &str = "//! The problem.\n\nfn answer() -> u32 {\n    1 + 1\n}\n";
-/// What `solution.rs` holds.
+/// Text of `solution.rs`.
 pub(crate) const SOLUTION: &str = "//! The solution.\n\nfn answer() -> u32 {\n    2\n}\n";
-/// What the exercise is shipped as.
+/// Text of the exercise as it is shipped.
 pub(crate) const SHIPPED: &str =
     "//! Exercise: fix it.\n//!\n//! Think first.\n\nfn answer() -> u32 {\n    1 + 1\n}\n";
 /// The chapter's folder within the workshop.
@@ -64,7 +64,7 @@ impl Workshop {
         std::fs::read_to_string(self.path(within)).unwrap()
     }
 
-    /// A program made of shell commands.
+    /// Writes a program made of shell commands.
     #[cfg(unix)]
     pub(crate) fn program(&self, within: &str, script: &str) -> PathBuf {
         let file = self.path(within);
@@ -73,7 +73,7 @@ impl Workshop {
         file
     }
 
-    /// The same in the folder `path`.
+    /// Writes a program made of shell commands into the folder `path`.
     #[cfg(unix)]
     pub(crate) fn stand_in(&self, name: &str, script: &str) -> PathBuf {
         self.program(&format!("path/{name}"), script)
@@ -95,7 +95,7 @@ impl Workshop {
     }
 }
 
-/// What a command printed and how it ended.
+/// The output and the exit code of a command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,

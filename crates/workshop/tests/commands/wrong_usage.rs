@@ -1,4 +1,4 @@
-//! What newcomers mistype: exit code 2, and a sentence that says what is wrong and what is right.
+//! Mistakes of newcomers on the command line: exit code 2, and a sentence that says what is wrong and what is right.
 
 use crate::workshop::Workshop;
 
@@ -93,7 +93,7 @@ fn a_host_that_is_elsewhere_or_answers_nothing_is_told() {
     }
 }
 
-/// With a server made of shell commands, as cargo would have built it.
+/// Uses a server made of shell commands, as if cargo had built it.
 #[cfg(unix)]
 #[test]
 fn a_variant_that_the_chapter_lacks_is_answered_with_those_it_has() {

@@ -30,7 +30,7 @@ fn weekly_the_shop_keeps_its_contract_on_postgres() {
     ));
 }
 
-/// Whether the shop is fast enough is not asked here.
+/// Checks the shop's answers only, not its speed.
 #[test]
 #[ignore = "needs k6 and Locust (cargo workshop setup k6 locust), and some minutes, to compile another workspace"]
 fn weekly_k6_and_locust_meet_no_wrong_answer_in_the_shop() {

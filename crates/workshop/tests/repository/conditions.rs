@@ -75,7 +75,7 @@ fn comments(page: &str) -> Vec<(usize, String, String)> {
 }
 
 thread_local! {
-    /// What the functions of the condition at hand gave, as `median(…) = 0.2`.
+    /// Values that the functions of the current condition returned, each as `NAME = VALUE`.
     static GIVEN: RefCell<Vec<String>> = RefCell::default();
 }
 

@@ -17,7 +17,7 @@ struct Edit {
     chapter: u32,
     patch: PathBuf,
     is_fix: bool,
-    /// What the reason of a mistake's grade must contain.
+    /// Words that the reason of a mistake's grade must contain.
     expected: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! What cargo compiles once for all: the features that a reader's commands ask of shared dependencies.
+//! Features of shared dependencies. All of a reader's commands ask for the same ones, so cargo compiles each
+//! dependency once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

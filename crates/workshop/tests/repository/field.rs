@@ -14,10 +14,10 @@ use crate::{cargo, json, root, succeed, tell, turn, workshop};
 
 const ATTEMPTS: u32 = 3;
 
-/// One service, and what `look` has to say of it first.
+/// One service, and the first finding that `look` must report.
 struct Case {
     program: &'static str,
-    /// What users ask for, how many they are, and for how many seconds each thinks.
+    /// Options of the load: the request, the number of users, and the seconds that each thinks.
     load: &'static str,
     kind: &'static str,
     /// Words of the sentence: the line that has to change, or what it is about.
@@ -220,7 +220,7 @@ const CASES: [Case; 30] = [
 #[ignore = "needs some minutes, to compile another workspace"]
 fn weekly_look_names_the_faults_that_people_reported() {
     let is_named = |case: &Case, said: &Value| {
-        // What is no fault for certain is told among the waits.
+        // `look` lists an uncertain fault among the waits.
         let of = |list: &str| said[list].get(0);
         let first = of("findings").or_else(|| of("waits"));
         let first = first.unwrap_or(&Value::Null);
@@ -231,7 +231,7 @@ fn weekly_look_names_the_faults_that_people_reported() {
     assert!(missed.is_empty(), "not named: {missed:?}");
 }
 
-/// With the load that a service without the fault has to carry.
+/// Uses the load that a service without the fault has to carry.
 #[test]
 #[ignore = "needs some minutes, to compile another workspace"]
 fn weekly_look_accuses_no_service_without_a_fault() {
@@ -240,7 +240,7 @@ fn weekly_look_accuses_no_service_without_a_fault() {
     assert!(accused.is_empty(), "accused without a fault: {accused:?}");
 }
 
-/// The services of which no look is as `wanted` has it.
+/// Returns the services for which no look satisfies `wanted`.
 fn without(options: &[&str], wanted: impl Fn(&Case, &Value) -> bool) -> Vec<&'static str> {
     let _turn = turn();
     let programs = build();
@@ -284,7 +284,7 @@ fn look(programs: &Path, case: &Case, options: &[&str]) -> Value {
         "load --url http://127.0.0.1:{port} {} --seconds 6",
         case.load
     );
-    // Whatever it says: the service may answer nobody.
+    // Any answer will do, for the service may answer no request.
     let mut load = workshop(&load);
     let _load = Running(
         load.stdout(Stdio::null())
@@ -292,7 +292,7 @@ fn look(programs: &Path, case: &Case, options: &[&str]) -> Value {
             .spawn()
             .unwrap(),
     );
-    // Until the load is on, and what grows at first has grown.
+    // Time for the load to start, and for everything that grows at first.
     thread::sleep(Duration::from_secs(2));
     json(&mut workshop(&format!(
         "look http://127.0.0.1:{admin} --seconds 3"

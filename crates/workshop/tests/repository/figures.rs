@@ -168,7 +168,7 @@ impl Figures {
     }
 }
 
-/// Of an anchor, a file or a folder, as an expression can write it.
+/// Returns the name of an anchor, a file or a folder as an expression can write it.
 fn name(text: &str) -> String {
     text.replace(['-', '.'], "_")
 }

@@ -145,7 +145,7 @@ fn branches(
     at
 }
 
-/// Which files of a package import which, by their places below `src`.
+/// Returns the files that each file of a package imports, by their places below `src`.
 fn imports(package: &Path) -> BTreeMap<PathBuf, BTreeSet<PathBuf>> {
     let source = package.join("src");
     let mut files = BTreeMap::new();
@@ -270,7 +270,7 @@ fn shown(package: &str) -> String {
     }
 }
 
-/// Which of our crates depend on which, without those that only tests need, as cargo has it.
+/// Returns the dependencies between our crates, as cargo reports them, without those that only tests need.
 fn real() -> BTreeSet<(String, String)> {
     let mut arrows = BTreeSet::new();
     for workspace in ["", "instruments", "capstone"] {
@@ -425,7 +425,7 @@ fn table_of(manifest: &str, begins: &str) -> BTreeMap<String, String> {
     entries
 }
 
-/// The same in both, or cargo compiles a library twice.
+/// Compares the two workspaces: if they differ, cargo compiles a library twice.
 #[test]
 fn both_workspaces_have_the_same_versions_features_and_profiles() {
     for begins in ["[workspace.dependencies]", "[profile.dev"] {

@@ -1,4 +1,4 @@
-//! What the commands record and write, as others read it.
+//! Files that the commands record and write, as other programs read them.
 
 use std::path::Path;
 #[cfg(unix)]
@@ -14,7 +14,7 @@ fn captures_are_what_their_records_give() {
     succeed(&mut workshop("capture --verify"));
 }
 
-/// Of chapter 3, whose fault is one of computing: there are as many samples as one could want.
+/// Profiles chapter 3, whose fault is one of computing: it gives as many samples as one could want.
 #[test]
 #[ignore = "needs Go: https://go.dev/dl"]
 fn go_tool_pprof_reads_a_profile() {
@@ -77,14 +77,14 @@ fn weekly_cargo_flamegraph_and_samply_see_the_hot_loop() {
     }
 }
 
-/// Of every chapter's real steps. What `steps` leaves alone is tried in a small workshop.
+/// Compares the real steps of every chapter. Tests in a small workshop try what `steps` leaves alone.
 #[test]
 #[ignore = "needs the repository's history"]
 fn steps_are_the_same_from_a_full_and_a_shallow_clone() {
     let folder = tempfile::tempdir().unwrap();
     let branches = |name: &str, depth: &str| {
         let clone = folder.path().join(name);
-        // For a plain path git ignores the depth, unless it is told that the path is not local.
+        // Without `--no-local`, git ignores the depth for a plain path.
         let mut git = command("git", &format!("clone --quiet --no-local {depth}"));
         succeed(git.arg(root()).arg(&clone));
         succeed(workshop("steps").current_dir(&clone));

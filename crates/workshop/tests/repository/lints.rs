@@ -36,7 +36,7 @@ fn rustdoc_finds_no_broken_link() {
     );
 }
 
-/// As on systems that have neither CPU profiles nor stacks of threads.
+/// Compiles them as on systems that have neither CPU profiles nor stacks of threads.
 #[test]
 #[ignore = "takes a minute"]
 fn debug_endpoints_need_none_of_their_features() {

@@ -1,4 +1,4 @@
-//! What holds of the repository as it is: the book and its figures, the captures, and what commands say of the
+//! Tests of the repository as it is: the book and its figures, the captures, and the commands' output for the
 //! real chapters.
 //!
 //! A test that is ignored says what it needs. `.ci/run` installs all of that and runs every test, except those
@@ -88,7 +88,7 @@ fn tool(within: &str, remedy: &str) -> PathBuf {
     program
 }
 
-/// Runs a command to its end, which must be a good one; what it printed.
+/// Runs a command, asserts that it succeeds, and returns its output.
 #[track_caller]
 fn succeed(command: &mut Command) -> String {
     let (output, all) = run(command);
@@ -96,7 +96,7 @@ fn succeed(command: &mut Command) -> String {
     all
 }
 
-/// Runs a command to its end; what it printed to both outputs together is the second part.
+/// Runs a command to its end. The second value is the text of both its outputs together.
 fn run(command: &mut Command) -> (Output, String) {
     let output = command
         .output()
@@ -106,7 +106,7 @@ fn run(command: &mut Command) -> (Output, String) {
     (output, all)
 }
 
-/// What a command says with `--format json`; nothing if it ended without an answer.
+/// Runs a command with `--format json` and returns its answer; null if it ended without one.
 fn json(command: &mut Command) -> Value {
     let (output, all) = run(command.args(["--format", "json"]));
     let said = serde_json::from_slice(&output.stdout);
@@ -116,8 +116,8 @@ fn json(command: &mut Command) -> Value {
     })
 }
 
-/// Prints a line even if the test passes: what is told and fails nothing.
+/// Prints a line even if the test passes, for findings that fail no test.
 fn tell(line: &str) {
-    // Not `eprintln!`, whose output is shown of failed tests alone.
+    // Not `eprintln!`: cargo shows its output for failed tests only.
     let _ = writeln!(std::io::stderr(), "told: {line}");
 }

@@ -1,4 +1,4 @@
-//! The part of the book about one's own service: what its pages show is run, on `examples/shop`.
+//! The part of the book about one's own service: these tests run the commands of its pages on `examples/shop`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use std::time::Instant;
 use crate::running::{Running, WITHIN, free_port, wait_for};
 use crate::{cargo, pages, root, run, succeed, turn, workshop};
 
-/// What starts the service on a page, before its options.
+/// Command that starts the service on a page, without its options.
 const STARTS: &str = "./target/release/shop";
-/// Where it and its debug endpoints listen on the pages. Here they are any free ports.
+/// Port of the service on the pages; below, the port of its debug endpoints. The test replaces both by free ports.
 const PORT: &str = "8080";
 const ADMIN_PORT: &str = "6060";
 /// Before a block whose commands are not run here, with the reason.
 const NOT_RUN: &str = "<!-- not run by the tests: ";
 
-/// What requests wait for under load: the first fault.
+/// Function in which requests wait under load: the first fault.
 const WAITS: &str = "shop::database::Database::connection";
 
 /// Builds the shop, and runs each command of each page in order. A service that a page starts serves until the
@@ -25,8 +25,8 @@ const WAITS: &str = "shop::database::Database::connection";
 #[ignore = "needs Go (https://go.dev/dl), curl, and a minute"]
 fn the_books_commands_run_on_the_shop() {
     let _turn = turn();
-    // That its commands work is seen of any build, and an optimised one takes a minute more. It lies apart from
-    // a reader's own.
+    // The commands work with any build, and an optimised one takes a minute more. It goes into a folder apart from
+    // the reader's own build.
     let mut build = cargo("build --release --locked --target-dir target/test");
     build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
     succeed(build.current_dir(shop()));
@@ -125,8 +125,8 @@ impl Server {
         server
     }
 
-    /// A load that nobody waits for: it is on when this returns, and ends with the value. It asks for both faults,
-    /// so that whoever looks into the service has something to see.
+    /// Starts a load in the background. It runs when this returns, and ends with the value. It requests both faults,
+    /// so that the instruments have something to find.
     fn under_load(&self) -> Running {
         let mut load = workshop("load --users 20 --seconds 600 --expect-status 200 --url");
         load.arg(format!("http://127.0.0.1:{}", self.port));

@@ -8,7 +8,7 @@ use course::measurement::chapter_file::ChapterFile;
 
 use crate::{chapters, root};
 
-/// What a measured figure is followed by.
+/// Units that follow a measured figure.
 const UNITS: [&str; 8] = [
     "requests per second",
     "requests/s",
@@ -58,7 +58,7 @@ fn sums_of_minutes_are_those_of_the_pages() {
         .iter()
         .filter_map(|(page, text)| Some((name(page), minutes_of(page, text)?)))
         .collect();
-    // So that no page, and no new part, is left out of what a reader is told to expect.
+    // The reader's expected time must include every page and every new part.
     let (_, front) = pages
         .iter()
         .find(|(page, _)| name(page) == "introduction")
@@ -144,7 +144,7 @@ fn the_readme_shows_what_was_recorded() {
 /// Letters by which the options of one capture may differ.
 const OF_EQUAL_LENGTH: usize = 10;
 
-/// Somebody who has not looked at the pictures finds no answer by the options' length.
+/// Checks that the length of the options does not reveal the answer.
 #[test]
 fn the_gallerys_options_are_of_equal_length() {
     let gallery = fs::read_to_string(root().join("src/gallery.md")).unwrap();
@@ -166,7 +166,7 @@ fn the_gallerys_options_are_of_equal_length() {
     }
 }
 
-/// Nobody who has read the chapters knows a capture by its names.
+/// Checks that a reader of the chapters cannot recognize a capture by its names.
 #[test]
 fn the_gallerys_names_appear_in_no_chapter() {
     let folder = root().join("flamegraphs/gallery");
@@ -242,7 +242,7 @@ fn minutes_of(page: &Path, text: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// What the names begin with that each sum of a text is over.
+/// Yields, for each sum in a text, the patterns of the pages that it adds up.
 fn sums_in(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let sums = text.split("<span class=\"sum\" data-pages=\"").skip(1);
     sums.map(|rest| {
@@ -285,7 +285,7 @@ fn with_sums(text: &str, minutes: &[(String, u32)]) -> String {
     right
 }
 
-/// Whether a name begins with a pattern, in which `*` stands for any characters.
+/// Returns whether a name begins with a pattern, in which `*` stands for any characters.
 fn begins(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => name.starts_with(pattern),
@@ -320,7 +320,7 @@ pub(crate) fn all() -> Vec<(PathBuf, String)> {
     pages
 }
 
-/// Those of a folder, but not in the captures, which are a link.
+/// Collects the pages of a folder. It follows no links, so it leaves out the captures.
 fn find(folder: &Path, pages: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
@@ -371,7 +371,7 @@ fn is_precise(figure: &str) -> bool {
     significant.len() >= 3
 }
 
-/// What is between `{{#include ` and `}}`.
+/// Returns the text between `{{#include ` and `}}`.
 fn include_in(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("{{#include ")?;
     Some(rest.split_once("}}")?.0.trim())

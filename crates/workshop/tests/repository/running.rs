@@ -4,7 +4,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes here that is not broken.
+/// Longest time to wait for a service. Anything that takes longer is broken.
 pub(crate) const WITHIN: Duration = Duration::from_secs(60);
 
 /// A process that ends with the value.
@@ -17,13 +17,13 @@ impl Drop for Running {
     }
 }
 
-/// A port that nobody has at this moment.
+/// Returns a port that is free at this moment.
 pub(crate) fn free_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port().to_string()
 }
 
-/// Waits until somebody listens on this port.
+/// Waits until a service listens on this port.
 pub(crate) fn wait_for(port: &str) {
     let began = Instant::now();
     while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {

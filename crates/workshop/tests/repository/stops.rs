@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{command, root, run, succeed, tell, turn};
 
-/// Its name has what scripts and shells trip over.
+/// Name of the copy's folder, with characters that break careless scripts.
 const NAME: &str = "stopped, wherever it läuft";
 const PARTS: [&str; 11] = [
     ".cargo",
@@ -27,9 +27,9 @@ const PARTS: [&str; 11] = [
     "reference",
 ];
 const EXERCISE: &str = "chapters/1-mutex-held-across-await/src/exercise.rs";
-/// The variable by which the processes of a command are known.
+/// Environment variable that marks the processes of a command.
 const MARKER: &str = "WORKSHOP_STOPPED";
-/// All that a command started is gone by then. It takes far less, unless the machine stands still.
+/// Longest time until all processes of a command have ended. It takes far less, unless the machine stands still.
 const GONE: Duration = Duration::from_secs(60);
 
 const STOPS: usize = 12;
@@ -110,7 +110,7 @@ fn what_is_stopped_leaves_nothing_behind_and_loses_nothing() {
     }
 }
 
-/// A copy of the workshop with a reader's work in it. What is compiled is shared with the workshop.
+/// A copy of the workshop with a reader's work in it. It shares the workshop's compiled files.
 struct Place {
     folder: PathBuf,
     target: PathBuf,
@@ -233,7 +233,7 @@ impl Drop for Place {
     }
 }
 
-/// Waits until nothing of a command lives any more; how many seconds that took.
+/// Waits until all processes of a command have ended, and returns how many seconds that took.
 fn all_gone(marker: &str, what: &str) -> f64 {
     let began = Instant::now();
     loop {

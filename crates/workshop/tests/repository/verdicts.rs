@@ -1,5 +1,5 @@
-//! What `check` and `prove` say of the chapters. Contracts and counts fail a test; an effect that a busy machine
-//! hides, and a run that it spoils, are told.
+//! Verdicts of `check` and `prove` on the chapters. A wrong contract or count fails a test. The tests only print an
+//! effect that a busy machine hides, or a run that it spoils.
 
 use std::fs;
 use std::process::Command;
@@ -80,22 +80,22 @@ fn weekly_chapter_9_is_proved_on_postgres() {
     judge("chapter 9 on PostgreSQL", &said, "proved").unwrap();
 }
 
-/// What the proof of chapter 1 said, which is made once; its report is for the browser.
+/// Returns the answer of chapter 1's proof, which runs once. The browser test opens its report.
 pub(crate) fn proof() -> &'static Value {
     static PROOF: OnceLock<Value> = OnceLock::new();
     PROOF.get_or_init(|| ask("prove 1", |_| ()))
 }
 
 fn verdict(said: &Value) -> &str {
-    // A run that could not be carried through has no answer.
+    // A run that did not reach its end has no answer.
     said["verdict"].as_str().unwrap_or("invalid")
 }
 
 /// A busy machine may make a run invalid, which says nothing, and is repeated.
 const ATTEMPTS: u32 = 3;
 
-/// What `cargo workshop WORDS` says, called as `with` has it. It is the optimised build that readers run:
-/// the one beside these tests would be the limit itself.
+/// Runs `cargo workshop WORDS`, after `with` has changed the command, and returns its answer. It runs the optimised
+/// build, as readers do: the build of these tests would limit the load itself.
 pub(crate) fn ask(words: &str, with: impl Fn(&mut Command)) -> Value {
     let mut said = Value::Null;
     for _ in 0..ATTEMPTS {
@@ -133,7 +133,7 @@ fn judge(what: &str, said: &Value, wanted: &str) -> Result<(), String> {
     if is_fine { Ok(()) } else { Err(line) }
 }
 
-/// Whether a claim that does not hold is about a count, which noise does not change.
+/// Returns whether a claim that does not hold is about a count, which noise does not change.
 fn is_counted(claim: &Value) -> bool {
     let quantity = claim["quantity"].as_str().unwrap_or_default().to_owned();
     let is_guardrail = claim["role"] == "guardrail" && claim["ratio"].is_null();

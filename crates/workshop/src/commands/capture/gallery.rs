@@ -11,7 +11,7 @@ use engine::profile::ProfileKind::{self, Await, Cpu};
 use crate::chapters::Workshop;
 use terminal::exit::CliError;
 
-/// A profile of a chapter under a name that does not tell which.
+/// A profile of a chapter, under a name that does not reveal the chapter.
 struct Unnamed {
     file: &'static str,
     chapter: u32,

@@ -16,7 +16,7 @@ const SECONDS: f64 = 10.0;
 /// Letters of a line, as the book and the README print it.
 const WIDTH: usize = 100;
 
-/// Looks at each chapter's problem under its load, and keeps what was said.
+/// Looks at each chapter's problem under its load, and saves the output.
 pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
     for chapter in chapters {

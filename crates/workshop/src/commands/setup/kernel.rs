@@ -86,7 +86,7 @@ fn image_of(newest: &str) -> Option<String> {
     image.map(str::to_owned)
 }
 
-/// What `apt-cache` prints; `None` where it fails or is not there.
+/// Returns the output of `apt-cache`; `None` if it fails or is not installed.
 fn apt_cache(command: &str, package: &str) -> Option<String> {
     let mut apt_cache = Command::new("apt-cache");
     let said = apt_cache.args([command, package]).stdin(Stdio::null());
