@@ -9,6 +9,7 @@ use crate::heartbeat::Heartbeat;
 pub(crate) fn requests(summary: &Summary, upgraded: u64) -> Requests {
     let mut requests = Requests {
         in_flight: summary.mean_in_flight,
+        samples: summary.samples.of_requests(),
         latency_ms: summary.mean_latency_ms,
         upgraded,
         ..Requests::default()

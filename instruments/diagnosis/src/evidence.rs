@@ -7,7 +7,7 @@ use ecosystem::{Wait, WaitKind};
 use serde::Serialize;
 
 use crate::threads::ThreadProfile;
-use crate::thresholds::LITTLE_MEMORY;
+use crate::thresholds::{LITTLE_MEMORY, STEADY};
 
 /// Observations of a process during some time. A missing part was not observed.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +59,8 @@ impl Evidence {
 pub struct Requests {
     /// Requests in flight, averaged over time.
     pub in_flight: f64,
+    /// Samples of requests; each is of one that was in flight, chosen at random.
+    pub samples: u64,
     /// Mean time of a request, over all routes.
     pub latency_ms: Option<f64>,
     /// Connections that were upgraded to another protocol since the process began, such as WebSockets.
@@ -262,6 +264,8 @@ pub struct Part {
     pub to: i64,
     /// Smallest value of the last third, less the largest value of the first third.
     pub rise: i64,
+    /// Each half of the rise has a good part of it. A single step, such as a peak that is kept, is not steady.
+    pub is_steady: bool,
 }
 
 impl Part {
@@ -269,13 +273,35 @@ impl Part {
     pub fn of(values: impl Iterator<Item = i64>) -> Self {
         let values: Vec<_> = values.collect();
         let third = values.len().div_ceil(3);
-        let of_first = values.iter().take(third).max().copied();
+        let of_first = values.iter().take(third).max().copied().unwrap_or_default();
         let of_last = values.iter().rev().take(third).min().copied();
+        let of_last = of_last.unwrap_or_default();
+        let rise = of_last - of_first;
+        let end = values
+            .len()
+            .saturating_sub(third)
+            .max(third.min(values.len()));
+        let mut middle = values[third.min(values.len())..end].to_vec();
+        middle.sort_unstable();
+        // Of few moments nothing is known of the middle.
+        let is_steady = match middle.get(middle.len() / 2) {
+            Some(&median) => {
+                let least = STEADY * rise as f64;
+                (median - of_first) as f64 >= least && (of_last - median) as f64 >= least
+            }
+            None => true,
+        };
         Self {
             from: values.first().copied().unwrap_or_default(),
             to: values.last().copied().unwrap_or_default(),
-            rise: of_last.unwrap_or_default() - of_first.unwrap_or_default(),
+            rise,
+            is_steady,
         }
+    }
+
+    /// Returns whether it rises steadily, and by more than `least`.
+    pub fn rises_by_more_than(self, least: i64) -> bool {
+        self.rise > least && self.is_steady
     }
 
     /// Returns the difference between end and beginning.
@@ -285,7 +311,7 @@ impl Part {
 
     /// Returns whether it grows, as bytes of memory: by more than a twentieth, and by more than [`LITTLE_MEMORY`].
     pub fn grows(self) -> bool {
-        self.rise > LITTLE_MEMORY.max(self.from / 20)
+        self.rises_by_more_than(LITTLE_MEMORY.max(self.from / 20))
     }
 }
 
@@ -361,4 +387,27 @@ pub struct Descriptors {
     pub none_left: u32,
     /// Descriptors open at the last look, by kind: files, sockets, pipes, event polls.
     pub by_kind: BTreeMap<String, u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_no_steady_rise() {
+        let line = Part::of(0..12);
+        assert!(line.rise == 5 && line.is_steady, "{line:?}");
+        for at in 0..=12 {
+            let step = Part::of((0..12).map(|moment| i64::from(moment >= at) * 1000));
+            assert!(!step.rises_by_more_than(1), "at {at}: {step:?}");
+        }
+        let bent = |middle: i64| {
+            let values = [0, 0, middle, middle, 100, 100];
+            Part::of(values.into_iter()).is_steady
+        };
+        #[allow(clippy::cast_possible_truncation)]
+        let least = (STEADY * 100.0) as i64;
+        assert!(bent(least) && !bent(least - 1), "the first half");
+        assert!(bent(100 - least) && !bent(101 - least), "the second half");
+    }
 }

@@ -63,6 +63,12 @@ pub const MUCH_OF_ROUTE: f64 = 0.4;
 pub const MOST_OF_ROUTE: f64 = 0.6;
 /// Smallest share of a route's requests in a wait at which no request counts as past it.
 pub const ALL_OF_ROUTE: f64 = 0.98;
+/// Requests elsewhere than at a lock, on average, which may hold it: its holder is one of them all the time while
+/// others queue, and half of that leaves room for the time between two holders.
+pub const A_HOLDER: f64 = 0.5;
+/// Samples of each request in flight that are expected, from which a holder is not missed by chance: nobody is missed in
+/// ten with a probability of e⁻¹⁰.
+pub const SAMPLES_OF_EACH: f64 = 10.0;
 /// Smallest share of all requests at which the report names a place inside the service, instead of sending the reader
 /// outside.
 pub const MUCH_OF_ALL: f64 = 0.4;
@@ -89,6 +95,8 @@ pub const DROPPED: f64 = 0.1;
 /// Share of given-up requests among all that ended, from which nearly all work is for clients who have left. A service
 /// that is merely overloaded still serves some.
 pub const DROPPED_MOST: f64 = 0.95;
+/// The same if tasks become more meanwhile, which is work for clients who have left; without that it is told as a bound.
+pub const DROPPED_HALF: f64 = 0.5;
 /// Fewest requests that ended badly; fewer may be chance.
 pub const FEWEST_BAD: u64 = 10;
 /// Smallest share of answers that are errors of this service.
@@ -150,6 +158,9 @@ pub const UNEVEN_IDLE: f64 = 0.2;
 pub const CPU_LIMIT: f64 = 0.9;
 /// Workers for each CPU from which a few blocking calls do not explain their number.
 pub const MANY_WORKERS: usize = 4;
+/// Share of a rise that each half of the time has to have. A straight line has a half in each, a single step has
+/// nothing in one of them.
+pub const STEADY: f64 = 0.25;
 /// Bytes by which memory may grow without being reported.
 pub const LITTLE_MEMORY: i64 = 1 << 20;
 /// Rise of live memory, in bytes, that may still be warming up; a tenth of the initial size is allowed too.

@@ -1,9 +1,9 @@
 //! Requests that end badly: given up by their clients, cut by a time limit, or answered with an error of this service.
 
 use crate::evidence::{Evidence, Requests, Route};
-use crate::finding::{Finding, Words};
+use crate::finding::{Finding, Level, Words};
 use crate::thresholds::{
-    DROPPED_MOST, FEWEST_BAD, GIVEN_UP_WEIGHT, SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
+    DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_WEIGHT, SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
 };
 
 /// Most requests are given up, and work goes on for nobody.
@@ -13,12 +13,17 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
     };
     let cut = requests.dropped() + requests.answers().timed_out;
     let ended = requests.dropped() + requests.finished();
-    if cut < FEWEST_BAD || (cut as f64) < DROPPED_MOST * ended as f64 {
+    let share = cut as f64 / ended.max(1) as f64;
+    if cut < FEWEST_BAD || share < DROPPED_HALF {
         return Vec::new();
     }
     let mut seen = String::new();
     if let Some(place) = where_most_are(requests) {
         seen = format!("They were at {place}.");
+    }
+    let tasks = more_tasks(evidence, requests);
+    if let Some(more) = &tasks {
+        seen = format!("{seen} {more}");
     }
     let threads = evidence.threads.as_ref();
     if let Some(place) = threads.and_then(|threads| threads.computing()) {
@@ -30,19 +35,40 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
             after(requests)
         ),
         seen: seen.trim().to_owned(),
-        cause: "Clients leave, or a time limit cuts requests, while the work for them goes on in a queue, a task or a \
-                thread: the others wait behind work for nobody."
+        cause: "Work for clients who have left goes on in a queue, a task or a thread; or the queue is longer than \
+                clients wait, so each is served when it is about to leave."
             .to_owned(),
         fix: "Drop work whose request is gone: ask `is_closed()` of its reply channel before each job, or abort its \
-              task. Let the queue be no longer than clients wait."
+              task. Refuse at once (503) what cannot be answered in time."
             .to_owned(),
     };
-    vec![Finding::fault(
+    let level = if share >= DROPPED_MOST || tasks.is_some() {
+        Level::Fault
+    } else {
+        // Clients may have a limit of their own that is shorter than the work.
+        Level::Bound
+    };
+    vec![Finding::of(
+        level,
         "given_up",
         GIVEN_UP_WEIGHT,
         "/debug/await",
         words,
     )]
+}
+
+/// Tasks that become more than the requests in flight are: those of requests that are gone.
+fn more_tasks(evidence: &Evidence, requests: &Requests) -> Option<String> {
+    let tasks = evidence.memory.as_ref()?.tasks;
+    #[allow(clippy::cast_possible_truncation)] // Requests in flight are few.
+    let in_flight = requests.in_flight.ceil() as i64;
+    if !tasks.rises_by_more_than(in_flight) {
+        return None;
+    }
+    Some(format!(
+        "The tasks became more, from {} to {}, with {in_flight} requests in flight.",
+        tasks.from, tasks.to
+    ))
 }
 
 /// The time after which requests were dropped, of the route with most of them: ` after 250 ms`.
@@ -102,7 +128,7 @@ pub(crate) fn server_errors(evidence: &Evidence) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::Answers;
+    use crate::evidence::{Answers, Memory, Part};
     use crate::testing::{evidence, place, route};
 
     fn ended(finished: u64, dropped: u64, answers: Answers) -> Evidence {
@@ -119,7 +145,11 @@ mod tests {
     #[test]
     fn work_for_nobody_is_told_on_the_right_side_of_each_threshold() {
         let none = Answers::default();
-        assert!(given_up(&ended(6, 94, none)).is_empty());
+        let level = |finished, dropped| given_up(&ended(finished, dropped, none))[0].level;
+        assert_eq!(level(6, 94), Level::Bound);
+        assert_eq!(level(5, 95), Level::Fault);
+        assert_eq!(level(50, 50), Level::Bound);
+        assert!(given_up(&ended(51, 49, none)).is_empty());
         let found = given_up(&ended(5, 95, none)).remove(0);
         assert!(
             found
@@ -140,6 +170,28 @@ mod tests {
             !given_up(&ended(100, 0, cut)).is_empty(),
             "by a limit inside"
         );
+    }
+
+    #[test]
+    fn tasks_that_become_more_than_the_requests_are_work_for_nobody() {
+        let level = |rise, is_steady| {
+            let mut evidence = ended(50, 50, Answers::default());
+            let tasks = Part {
+                from: 30,
+                to: 30 + rise,
+                rise,
+                is_steady,
+            };
+            evidence.memory = Some(Memory {
+                tasks,
+                ..Memory::default()
+            });
+            given_up(&evidence)[0].level
+        };
+        // Ten requests are in flight.
+        assert_eq!(level(10, true), Level::Bound);
+        assert_eq!(level(11, true), Level::Fault);
+        assert_eq!(level(11, false), Level::Bound);
     }
 
     #[test]

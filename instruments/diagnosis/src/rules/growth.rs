@@ -12,7 +12,8 @@ pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
     let Some(memory) = &evidence.memory else {
         return Vec::new();
     };
-    if memory.live.rise <= GROWING_MEMORY.max(memory.live.from / 10) {
+    let least = GROWING_MEMORY.max(memory.live.from / 10);
+    if !memory.live.rises_by_more_than(least) {
         return Vec::new();
     }
     let words = Words {
@@ -30,7 +31,8 @@ pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
     let Some(memory) = &evidence.memory else {
         return Vec::new();
     };
-    if memory.tasks.rise <= MORE.max(memory.tasks.from / 5) {
+    let least = MORE.max(memory.tasks.from / 5);
+    if !memory.tasks.rises_by_more_than(least) {
         return Vec::new();
     }
     let threads = evidence.threads.as_ref();
@@ -63,7 +65,7 @@ pub(crate) fn connections(evidence: &Evidence) -> Vec<Finding> {
     };
     for peers in &connections.upstreams {
         let Some(growth) = peers.growth else { continue };
-        if growth.rise <= MORE.max(growth.from / 5) {
+        if !growth.rises_by_more_than(MORE.max(growth.from / 5)) {
             continue;
         }
         let words = Words {
@@ -136,6 +138,7 @@ mod tests {
             from,
             to: from + rise,
             rise,
+            is_steady: true,
         }
     }
 
@@ -160,6 +163,12 @@ mod tests {
         assert!(tasks(&of(none, rises(0, MORE))).is_empty());
         assert!(!tasks(&of(none, rises(0, MORE + 1))).is_empty());
         assert!(tasks(&of(none, rises(1000, 200))).is_empty(), "a fifth");
+        let peak = Part {
+            is_steady: false,
+            ..rises(0, 1 << 30)
+        };
+        assert!(memory(&of(peak, none)).is_empty(), "a peak that is kept");
+        assert!(tasks(&of(none, peak)).is_empty(), "clients that came");
         let upstream = |growth| Evidence {
             connections: Some(Connections {
                 seconds: 10.0,

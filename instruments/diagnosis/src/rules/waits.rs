@@ -6,7 +6,8 @@ use crate::evidence::{Evidence, Requests};
 use crate::finding::{Finding, Level, Words};
 use crate::rules::waits_for_itself;
 use crate::thresholds::{
-    ALL_OF_ROUTE, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, SLOW_CLIENT_WEIGHT, WAIT_WEIGHT,
+    A_HOLDER, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, SAMPLES_OF_EACH, SLOW_CLIENT_WEIGHT,
+    WAIT_WEIGHT,
 };
 use crate::waiting::Waiting;
 
@@ -48,11 +49,20 @@ pub(crate) fn judged(waiting: &Waiting) -> Option<(Level, f64)> {
     }
 }
 
+/// Returns whether no request can hold what these wait for: none is elsewhere, and one would have been seen there.
+fn nobody_holds(waiting: &Waiting, requests: &Requests) -> bool {
+    let elsewhere = requests.in_flight - waiting.in_flight;
+    waiting.is_of_holders()
+        && waiting.is_queue()
+        && elsewhere < A_HOLDER
+        && requests.samples as f64 >= SAMPLES_OF_EACH * requests.in_flight
+}
+
 fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) -> Finding {
     let mut seen = waiting.seen(requests);
     if let Some(past) = waiting.past(requests) {
         seen = format!("{seen} Requests that are past it are at {past}.");
-    } else if waiting.is_of_holders() && waiting.share >= ALL_OF_ROUTE {
+    } else if nobody_holds(waiting, requests) {
         seen += " No request is past it: what holds it is outside of requests, or was forgotten.";
     }
     let words = Words {
@@ -147,21 +157,23 @@ mod tests {
 
     #[test]
     fn without_anybody_past_it_the_holder_is_outside_of_requests() {
-        let all = |in_flight| {
-            evidence(
-                &[route("GET /read", 10.0, 100)],
-                &[place(
-                    "GET /read",
-                    &[LINE, "tokio::sync::Mutex::lock"],
-                    in_flight,
-                )],
-            )
+        let says = |all: f64, elsewhere: f64, samples: f64| {
+            let waits = place(
+                "GET /read",
+                &[LINE, "tokio::sync::Mutex::lock"],
+                all - elsewhere,
+            );
+            let mut evidence = evidence(&[route("GET /read", all, 100)], &[waits]);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let samples = (samples * all) as u64;
+            evidence.requests.as_mut().unwrap().samples = samples;
+            look(&evidence)[0].seen.contains("No request is past it")
         };
-        assert!(
-            look(&all(10.0 * ALL_OF_ROUTE))[0]
-                .seen
-                .contains("No request is past it")
-        );
-        assert!(!look(&all(9.7))[0].seen.contains("No request is past it"));
+        assert!(says(10.0, A_HOLDER * 0.99, SAMPLES_OF_EACH));
+        assert!(!says(10.0, A_HOLDER, SAMPLES_OF_EACH));
+        assert!(!says(10.0, 0.0, SAMPLES_OF_EACH - 0.1));
+        // One of a thousand holds it: a small share, and not always among the samples.
+        assert!(!says(1000.0, 1.0, SAMPLES_OF_EACH));
+        assert!(!says(1000.0, 0.0, 3.0));
     }
 }
