@@ -62,6 +62,8 @@ async fn main() -> std::io::Result<()> {
             }
         }
     });
-    let routes = Router::new().route("/status/{id}", get(status)).with_state(to_asks);
+    let routes = Router::new()
+        .route("/status/{id}", get(status))
+        .with_state(to_asks);
     field::serve(&arguments, routes).await
 }

@@ -18,7 +18,12 @@ struct Prices {
 }
 
 fn table() -> Table {
-    let row = |id: u32| (id, vec![format!("{id} a"), format!("{id} b"), format!("{id} c")]);
+    let row = |id: u32| {
+        (
+            id,
+            vec![format!("{id} a"), format!("{id} b"), format!("{id} c")],
+        )
+    };
     (0..150_000).map(row).collect()
 }
 

@@ -17,7 +17,9 @@ struct Cache {
 }
 
 async fn stock(State(mut cache): State<Cache>) -> Result<String, StatusCode> {
-    let answer = redis::cmd("GET").arg("stock").query_async::<String>(&mut cache.connection);
+    let answer = redis::cmd("GET")
+        .arg("stock")
+        .query_async::<String>(&mut cache.connection);
     answer.await.map_err(|_| StatusCode::BAD_GATEWAY)
 }
 
@@ -74,12 +76,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     tokio::spawn(async move {
         loop {
-            let job = redis::cmd("BLPOP").arg("jobs").arg(1).query_async::<Option<String>>(&mut jobs);
+            let job = redis::cmd("BLPOP")
+                .arg("jobs")
+                .arg(1)
+                .query_async::<Option<String>>(&mut jobs);
             // Nobody has one.
             let _ = job.await;
         }
     });
-    let routes = Router::new().route("/stock", get(stock)).with_state(Cache { connection });
+    let routes = Router::new()
+        .route("/stock", get(stock))
+        .with_state(Cache { connection });
     field::serve(&arguments, routes).await?;
     Ok(())
 }

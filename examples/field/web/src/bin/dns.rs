@@ -30,6 +30,8 @@ async fn quote(State(is_fixed): State<bool>) -> Result<String, StatusCode> {
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let arguments = Arguments::of_process();
-    let routes = Router::new().route("/quote", get(quote)).with_state(arguments.fixed);
+    let routes = Router::new()
+        .route("/quote", get(quote))
+        .with_state(arguments.fixed);
     field::serve(&arguments, routes).await
 }

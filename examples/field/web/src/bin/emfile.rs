@@ -25,7 +25,11 @@ async fn mailbox(
     let file = file.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     if !mailboxes.is_fixed {
         // The fault: nobody closes it.
-        mailboxes.open.lock().map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?.push(file);
+        mailboxes
+            .open
+            .lock()
+            .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?
+            .push(file);
     }
     Ok(id.to_string())
 }
@@ -37,6 +41,8 @@ async fn main() -> std::io::Result<()> {
         open: Arc::default(),
         is_fixed: arguments.fixed,
     };
-    let routes = Router::new().route("/mailbox/{id}", get(mailbox)).with_state(mailboxes);
+    let routes = Router::new()
+        .route("/mailbox/{id}", get(mailbox))
+        .with_state(mailboxes);
     field::serve(&arguments, routes).await
 }

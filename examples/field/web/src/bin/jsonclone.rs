@@ -38,6 +38,8 @@ async fn main() -> std::io::Result<()> {
         catalogue: Arc::new(json!({ "items": items })),
         is_fixed: arguments.fixed,
     };
-    let routes = Router::new().route("/item/{id}", get(item)).with_state(shop);
+    let routes = Router::new()
+        .route("/item/{id}", get(item))
+        .with_state(shop);
     field::serve(&arguments, routes).await
 }

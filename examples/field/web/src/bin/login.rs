@@ -18,7 +18,9 @@ const COST: u32 = 8;
 
 async fn login(user: String, is_fixed: bool) -> Result<String, warp::Rejection> {
     let hash = if is_fixed {
-        tokio::task::spawn_blocking(move || bcrypt::hash(user, COST)).await.ok()
+        tokio::task::spawn_blocking(move || bcrypt::hash(user, COST))
+            .await
+            .ok()
     } else {
         // The fault: some milliseconds of computing on a worker.
         Some(bcrypt::hash(user, COST))
@@ -31,14 +33,20 @@ async fn main() -> std::io::Result<()> {
     let arguments = Arguments::of_process();
     let debug = DebugEndpoints::new();
     if let Some(port) = arguments.admin {
-        debug.listen((Ipv4Addr::LOCALHOST, port)).map_err(std::io::Error::other)?;
+        debug
+            .listen((Ipv4Addr::LOCALHOST, port))
+            .map_err(std::io::Error::other)?;
     }
     let is_fixed = arguments.fixed;
     let login = warp::path!("login" / String).and_then(move |user| login(user, is_fixed));
     let page = warp::path!("page").map(|| "a page".to_owned());
     let health = warp::path!("health").map(|| "ok".to_owned());
     let routes = login.or(page).or(health);
-    let service = debug.profiler().layer().with_bodies().layer(warp::service(routes));
+    let service = debug
+        .profiler()
+        .layer()
+        .with_bodies()
+        .layer(warp::service(routes));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port)).await?;
     println!("the service is at http://{}", listener.local_addr()?);
     loop {

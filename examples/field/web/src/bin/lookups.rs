@@ -28,9 +28,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let upstream = field::answering_after(Duration::from_millis(2));
     // The fault: none is kept.
     let idle = if arguments.fixed { 64 } else { 0 };
-    let client = reqwest::Client::builder().pool_max_idle_per_host(idle).build()?;
+    let client = reqwest::Client::builder()
+        .pool_max_idle_per_host(idle)
+        .build()?;
     let url = format!("http://localhost:{}/", upstream.port());
-    let routes = Router::new().route("/quote", get(quote)).with_state(Rates { client, url });
+    let routes = Router::new()
+        .route("/quote", get(quote))
+        .with_state(Rates { client, url });
     field::serve(&arguments, routes).await?;
     Ok(())
 }

@@ -53,6 +53,8 @@ async fn main() -> std::io::Result<()> {
     } else {
         provider.with_simple_exporter(collector).build()
     };
-    let routes = Router::new().route("/quote/{id}", get(quote)).with_state(provider.tracer("shop"));
+    let routes = Router::new()
+        .route("/quote/{id}", get(quote))
+        .with_state(provider.tracer("shop"));
     field::serve(&arguments, routes).await
 }

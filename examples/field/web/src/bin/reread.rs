@@ -49,6 +49,8 @@ async fn main() -> std::io::Result<()> {
             *book.write().await.entry(0).or_default() += 1;
         }
     });
-    let routes = Router::new().route("/balance/{id}", get(balance)).with_state(bank);
+    let routes = Router::new()
+        .route("/balance/{id}", get(balance))
+        .with_state(bank);
     field::serve(&arguments, routes).await
 }

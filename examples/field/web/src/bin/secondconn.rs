@@ -42,12 +42,16 @@ async fn price(State(shop): State<Shop>, Path(id): Path<i64>) -> Result<String, 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments = Arguments::of_process();
-    let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(20));
+    let pool = SqlitePoolOptions::new()
+        .max_connections(4)
+        .acquire_timeout(Duration::from_secs(20));
     let shop = Shop {
         pool: pool.connect("sqlite::memory:").await?,
         is_fixed: arguments.fixed,
     };
-    let routes = Router::new().route("/price/{id}", get(price)).with_state(shop);
+    let routes = Router::new()
+        .route("/price/{id}", get(price))
+        .with_state(shop);
     field::serve(&arguments, routes).await?;
     Ok(())
 }

@@ -26,7 +26,9 @@ async fn fan(State(is_fixed): State<bool>, Path(id): Path<u64>) -> String {
             sum += number;
         }
     } else {
-        let mut left: Vec<_> = (0..SHARDS).map(|number| shard(number + id).boxed()).collect();
+        let mut left: Vec<_> = (0..SHARDS)
+            .map(|number| shard(number + id).boxed())
+            .collect();
         while !left.is_empty() {
             // The fault: all that are left are polled again.
             let (number, _, rest) = futures::future::select_all(left).await;
@@ -40,6 +42,8 @@ async fn fan(State(is_fixed): State<bool>, Path(id): Path<u64>) -> String {
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let arguments = Arguments::of_process();
-    let routes = Router::new().route("/fan/{id}", get(fan)).with_state(arguments.fixed);
+    let routes = Router::new()
+        .route("/fan/{id}", get(fan))
+        .with_state(arguments.fixed);
     field::serve(&arguments, routes).await
 }

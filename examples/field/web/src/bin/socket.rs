@@ -17,7 +17,11 @@ async fn stream(mut socket: WebSocket, is_fixed: bool) {
             // The fault: a picture is drawn on the worker.
             field::compute(Duration::from_millis(20));
         }
-        if socket.send(Message::Text("x".repeat(1000).into())).await.is_err() {
+        if socket
+            .send(Message::Text("x".repeat(1000).into()))
+            .await
+            .is_err()
+        {
             return;
         }
     }
@@ -30,6 +34,8 @@ async fn pictures(State(is_fixed): State<bool>, upgrade: WebSocketUpgrade) -> Re
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let arguments = Arguments::of_process();
-    let routes = Router::new().route("/pictures", get(pictures)).with_state(arguments.fixed);
+    let routes = Router::new()
+        .route("/pictures", get(pictures))
+        .with_state(arguments.fixed);
     field::serve(&arguments, routes).await
 }

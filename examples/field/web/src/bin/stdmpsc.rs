@@ -33,6 +33,8 @@ async fn wait(State(is_fixed): State<bool>, Path(id): Path<u32>) -> String {
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let arguments = Arguments::of_process();
-    let routes = Router::new().route("/wait/{id}", get(wait)).with_state(arguments.fixed);
+    let routes = Router::new()
+        .route("/wait/{id}", get(wait))
+        .with_state(arguments.fixed);
     field::serve(&arguments, routes).await
 }
