@@ -38,17 +38,35 @@ pub(crate) struct Memory {
 /// Figures of one moment.
 struct Moment {
     resident: i64,
+    /// Nothing where no one can tell, or it was not asked.
     live: Option<i64>,
     tasks: i64,
-    counted_in: Duration,
+}
+
+/// Asks the allocator what is live, and not often if that takes long.
+struct Count {
+    due: Instant,
+    /// How long it took the last time.
+    took: Duration,
+}
+
+impl Count {
+    /// What is live, or nothing if it was asked a moment ago.
+    fn live(&mut self) -> Option<i64> {
+        let began = Instant::now();
+        if began < self.due {
+            return None;
+        }
+        let live = Allocator::of_this_process().and_then(Allocator::live)?;
+        self.took = began.elapsed();
+        self.due = Instant::now() + self.took * 100;
+        i64::try_from(live).ok()
+    }
 }
 
 impl Moment {
-    fn now(runtimes: &[Watched]) -> Option<Self> {
-        let began = Instant::now();
-        let live = Allocator::of_this_process().and_then(Allocator::live);
-        let live = live.and_then(|live| i64::try_from(live).ok());
-        let counted_in = began.elapsed();
+    fn now(runtimes: &[Watched], count: &mut Count) -> Option<Self> {
+        let live = count.live();
         let kib = status_field(&own_status()?, "RssAnon:")?;
         let tasks = runtimes
             .iter()
@@ -58,7 +76,6 @@ impl Moment {
             resident: kib as i64 * 1024,
             live,
             tasks: tasks.map(|tasks| i64::try_from(tasks).unwrap_or(i64::MAX)).sum(),
-            counted_in,
         })
     }
 }
@@ -79,29 +96,29 @@ pub(crate) async fn watch(
 fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
     let began = Instant::now();
     let step = until.end.saturating_duration_since(began) / (MOMENTS - 1);
-    let mut moments = vec![Moment::now(runtimes)?];
+    let mut count = Count {
+        due: began,
+        took: Duration::ZERO,
+    };
+    let mut moments = vec![Moment::now(runtimes, &mut count)?];
     loop {
         let is_over = until.is_over();
-        let counted_in = moments.last()?.counted_in;
-        // An allocator that takes long to count is asked less often.
-        until.sleep(step.max(counted_in * 100));
-        moments.push(Moment::now(runtimes)?);
+        until.sleep(step);
+        moments.push(Moment::now(runtimes, &mut count)?);
         if is_over || until.is_over() {
             break;
         }
     }
-    let last = moments.last()?;
-    let parts = |part: fn(&Moment) -> i64| Part::of(moments.iter().map(part));
-    let is_told = last.live.is_some();
+    let parts = |part: fn(&Moment) -> Option<i64>| Part::of(moments.iter().filter_map(part));
+    let is_told = moments.first()?.live.is_some();
     let mut memory = Memory {
         seconds: began.elapsed().as_secs_f64(),
         allocator: Allocator::of_this_process(),
-        resident: parts(|moment| moment.resident),
-        live: is_told.then(|| parts(|moment| moment.live.unwrap_or_default())),
-        cached: is_told
-            .then(|| parts(|moment| (moment.resident - moment.live.unwrap_or_default()).max(0))),
-        tasks: parts(|moment| moment.tasks),
-        counted_in: last.counted_in.as_secs_f64(),
+        resident: parts(|moment| Some(moment.resident)),
+        live: is_told.then(|| parts(|moment| moment.live)),
+        cached: is_told.then(|| parts(|moment| Some((moment.resident - moment.live?).max(0)))),
+        tasks: parts(|moment| Some(moment.tasks)),
+        counted_in: count.took.as_secs_f64(),
         says: String::new(),
     };
     memory.says = memory.sentence();
@@ -167,7 +184,10 @@ mod tests {
     use super::*;
 
     fn seen(first: [i64; 3], last: [i64; 3]) -> String {
-        let mib = |part: usize| Part::of([first[part] << 20, last[part] << 20].into_iter());
+        let mib = |part: usize| {
+            let (first, last) = (first[part] << 20, last[part] << 20);
+            Part::of((0..=10).map(|tenth| first + (last - first) * tenth / 10))
+        };
         let memory = Memory {
             seconds: 10.0,
             allocator: Some(Allocator::Glibc),
@@ -212,9 +232,9 @@ mod tests {
 
     #[test]
     fn what_comes_and_goes_does_not_grow() {
-        let mib = |values: [i64; 6]| Part::of(values.map(|mib| mib << 20).into_iter());
-        assert!(!mib([10, 30, 10, 30, 10, 30]).grows());
-        assert!(mib([10, 15, 12, 20, 18, 25]).grows());
+        let mib = |values: [i64; 9]| Part::of(values.map(|mib| mib << 20).into_iter());
+        assert!(!mib([10, 30, 10, 30, 10, 30, 10, 30, 10]).grows());
+        assert!(mib([10, 12, 11, 15, 13, 17, 20, 18, 25]).grows());
     }
 
     #[test]

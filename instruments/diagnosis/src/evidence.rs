@@ -7,7 +7,7 @@ use ecosystem::{Wait, WaitKind};
 use serde::Serialize;
 
 use crate::threads::ThreadProfile;
-use crate::thresholds::{LITTLE_MEMORY, STEADY};
+use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
 
 /// Observations of a process during some time. A missing part was not observed.
 #[derive(Clone, Debug, Default)]
@@ -264,7 +264,8 @@ pub struct Part {
     pub to: i64,
     /// Smallest value of the last third, less the largest value of the first third.
     pub rise: i64,
-    /// Each half of the rise has a good part of it. A single step, such as a peak that is kept, is not steady.
+    /// Each half of the time has a good part of the rise, in moments enough to tell it from what comes and goes.
+    /// A single step, such as a peak that is kept, is not steady.
     pub is_steady: bool,
 }
 
@@ -283,13 +284,12 @@ impl Part {
             .max(third.min(values.len()));
         let mut middle = values[third.min(values.len())..end].to_vec();
         middle.sort_unstable();
-        // Of few moments nothing is known of the middle.
         let is_steady = match middle.get(middle.len() / 2) {
-            Some(&median) => {
+            Some(&median) if values.len() >= MOMENTS_OF_RISE => {
                 let least = STEADY * rise as f64;
                 (median - of_first) as f64 >= least && (of_last - median) as f64 >= least
             }
-            None => true,
+            _ => false,
         };
         Self {
             from: values.first().copied().unwrap_or_default(),
@@ -402,12 +402,14 @@ mod tests {
             assert!(!step.rises_by_more_than(1), "at {at}: {step:?}");
         }
         let bent = |middle: i64| {
-            let values = [0, 0, middle, middle, 100, 100];
-            Part::of(values.into_iter()).is_steady
+            let values = [[0; 3], [middle; 3], [100; 3]];
+            Part::of(values.into_iter().flatten()).is_steady
         };
         #[allow(clippy::cast_possible_truncation)]
         let least = (STEADY * 100.0) as i64;
         assert!(bent(least) && !bent(least - 1), "the first half");
+        let few = MOMENTS_OF_RISE as i64;
+        assert!(Part::of(0..few).is_steady && !Part::of(0..few - 1).is_steady);
         assert!(bent(100 - least) && !bent(101 - least), "the second half");
     }
 }

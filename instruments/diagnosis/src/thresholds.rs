@@ -130,6 +130,9 @@ pub const MUCH_COMPUTING: f64 = 0.1;
 pub const FEWEST_SAMPLES: u64 = 5;
 /// Mean number of threads asleep at once from which they are a queue.
 pub const THREAD_QUEUE: f64 = 1.0;
+/// Threads past a lock for each that waits for it, up to which it is a queue: with more, a thread works there for
+/// longer than it waits, and there are several locks at that line.
+pub const PAST_PER_WAITER: f64 = 1.0;
 /// Smallest share of the moments in which some thread is past a lock.
 pub const PAST_LOCK: f64 = 0.2;
 /// Smallest share of blocked time at which a thread counts as blocked all the time.
@@ -161,6 +164,9 @@ pub const MANY_WORKERS: usize = 4;
 /// Share of a rise that each half of the time has to have. A straight line has a half in each, a single step has
 /// nothing in one of them.
 pub const STEADY: f64 = 0.25;
+/// Moments of a rise. What comes and goes has its least three of the last third above its most of the first third in one
+/// of twenty looks, and a good part in each half of the time in fewer; of two moments it has a rise in every other one.
+pub const MOMENTS_OF_RISE: usize = 9;
 /// Bytes by which memory may grow without being reported.
 pub const LITTLE_MEMORY: i64 = 1 << 20;
 /// Rise of live memory, in bytes, that may still be warming up; a tenth of the initial size is allowed too.

@@ -6,7 +6,7 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
 use crate::threads::Stack;
 use crate::threads::seen::{inner_passes, most_frequent, past, place, waits_for_lock};
-use crate::thresholds::{THREAD_QUEUE, THREAD_QUEUE_WEIGHT};
+use crate::thresholds::{PAST_PER_WAITER, THREAD_QUEUE, THREAD_QUEUE_WEIGHT};
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let Some(profile) = &evidence.threads else {
@@ -35,6 +35,12 @@ fn finding<'a>(
     }
     if threads < THREAD_QUEUE {
         return None;
+    }
+    // There are several of what it guards, and a thread waits no longer than it works.
+    if let Some(past) = &past {
+        if past.samples as f64 > found.samples as f64 * PAST_PER_WAITER {
+            return None;
+        }
     }
     let words = Words {
         headline: format!(
@@ -84,6 +90,22 @@ mod tests {
         ] {
             assert_eq!(told(&idle), None, "{idle:?}");
         }
+    }
+
+    #[test]
+    fn threads_that_wait_for_less_time_than_they_work_are_no_queue() {
+        let told = |past| {
+            let stacks = [
+                in_call(400, "futex", &[BLOCKING, "shop::read", LOCK]),
+                in_call(
+                    past,
+                    "clock_nanosleep",
+                    &[BLOCKING, "shop::read", "shop::query"],
+                ),
+            ];
+            finding(stacks.iter(), stacks.iter(), 100).is_some()
+        };
+        assert!(told(400) && !told(401));
     }
 
     #[test]

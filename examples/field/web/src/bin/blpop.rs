@@ -17,9 +17,8 @@ struct Cache {
 }
 
 async fn stock(State(mut cache): State<Cache>) -> Result<String, StatusCode> {
-    let answer = redis::cmd("GET")
-        .arg("stock")
-        .query_async::<String>(&mut cache.connection);
+    let mut command = redis::cmd("GET");
+    let answer = command.arg("stock").query_async(&mut cache.connection);
     answer.await.map_err(|_| StatusCode::BAD_GATEWAY)
 }
 
@@ -76,12 +75,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     tokio::spawn(async move {
         loop {
-            let job = redis::cmd("BLPOP")
-                .arg("jobs")
-                .arg(1)
-                .query_async::<Option<String>>(&mut jobs);
+            let mut command = redis::cmd("BLPOP");
+            let job = command.arg("jobs").arg(1);
             // Nobody has one.
-            let _ = job.await;
+            let _: redis::RedisResult<Option<String>> = job.query_async(&mut jobs).await;
         }
     });
     let routes = Router::new()
