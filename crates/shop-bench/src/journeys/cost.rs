@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Name of the shop's own count on its debug listener.
 const QUERIES: &str = "shop_queries_total";
 /// Longest time until the debug listener answers.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest share of its CPU time that a shop may lose to other programs and still have a score.
 const MOST_LOST: f64 = 0.1;
 
@@ -158,7 +158,7 @@ impl<'a> Meter<'a> {
 
 /// Queries since the shop was started, as it counts them itself.
 async fn queries(debug: SocketAddr) -> Option<f64> {
-    let asking = move || ask::get(debug, "/metrics", PATIENCE);
+    let asking = move || ask::get(debug, "/metrics", TIMEOUT);
     // The users go on while this waits.
     let answer = tokio::task::spawn_blocking(asking).await.ok()?.ok()?;
     let text = String::from_utf8(answer).ok()?;
