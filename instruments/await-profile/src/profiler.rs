@@ -70,7 +70,7 @@ impl AwaitProfiler {
     }
 
     /// Returns the number of registered requests that were answered 101, so that their connections go on as another
-    /// protocol, such as WebSockets. Profiles do not see what those connections wait for.
+    /// protocol, such as `WebSockets`. Profiles do not see what those connections wait for.
     pub fn upgraded(&self) -> u64 {
         self.shared.registry.upgraded() as u64
     }

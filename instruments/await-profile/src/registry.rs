@@ -131,7 +131,7 @@ impl Registry {
         }
     }
 
-    /// Returns the number of connections upgraded to another protocol, such as WebSockets, so far.
+    /// Returns the number of connections upgraded to another protocol, such as `WebSockets`, so far.
     pub(crate) fn upgraded(&self) -> usize {
         self.upgraded.load(Ordering::Relaxed)
     }

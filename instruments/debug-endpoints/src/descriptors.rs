@@ -29,18 +29,15 @@ fn take(until: &Until<'_>) -> Option<Descriptors> {
         ..Descriptors::default()
     };
     loop {
-        match open() {
-            Ok(open) => {
-                seen.most_open = seen.most_open.max(open);
-                if seen.by_kind.is_empty() || until.is_over() {
-                    seen.by_kind = by_kind();
-                }
+        if let Ok(open) = open() {
+            seen.most_open = seen.most_open.max(open);
+            if seen.by_kind.is_empty() || until.is_over() {
+                seen.by_kind = by_kind();
             }
+        } else {
             // Listing the descriptors takes one itself.
-            Err(_) => {
-                seen.none_left += 1;
-                seen.most_open = seen.most_open.max(seen.limit);
-            }
+            seen.none_left += 1;
+            seen.most_open = seen.most_open.max(seen.limit);
         }
         if until.is_over() {
             return Some(seen);

@@ -81,8 +81,8 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
         .as_ref()
         .map(evidence::runtimes)
         .unwrap_or_default();
-    seen.memory = memory.map(|memory| memory.evidence());
-    seen.connections = sockets.map(|sockets| sockets.evidence());
+    seen.memory = memory.map(memory::Memory::evidence);
+    seen.connections = sockets.map(sockets::Sockets::evidence);
     seen
 }
 

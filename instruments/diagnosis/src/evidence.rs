@@ -63,7 +63,7 @@ pub struct Requests {
     pub samples: u64,
     /// Mean time of a request, over all routes.
     pub latency_ms: Option<f64>,
-    /// Connections that were upgraded to another protocol since the process began, such as WebSockets.
+    /// Connections that were upgraded to another protocol since the process began, such as `WebSockets`.
     pub upgraded: u64,
     /// Routes, and bodies of answers, with most requests in flight first.
     pub routes: Vec<Route>,
@@ -408,7 +408,7 @@ mod tests {
         #[allow(clippy::cast_possible_truncation)]
         let least = (STEADY * 100.0) as i64;
         assert!(bent(least) && !bent(least - 1), "the first half");
-        let few = MOMENTS_OF_RISE as i64;
+        let few = i64::try_from(MOMENTS_OF_RISE).unwrap();
         assert!(Part::of(0..few).is_steady && !Part::of(0..few - 1).is_steady);
         assert!(bent(100 - least) && !bent(101 - least), "the second half");
     }

@@ -196,9 +196,9 @@ meanings! {
     WaitsForRayon = "waits_for_rayon",
     /// Blocking look-up of a host's name.
     NameLookup = "name_lookup",
-    /// SQLite, which waits until another connection has written.
+    /// `SQLite`, which waits until another connection has written.
     SqliteBusy = "sqlite_busy",
-    /// SQLite, which wants to read.
+    /// `SQLite`, which wants to read.
     SqliteRead = "sqlite_read",
 }
 

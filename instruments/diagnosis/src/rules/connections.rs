@@ -2,7 +2,7 @@
 
 use ecosystem::WaitKind;
 
-use crate::evidence::{Connections, Evidence, Peers};
+use crate::evidence::{Connections, Evidence, Peers, Requests};
 use crate::finding::{Finding, Words};
 use crate::thresholds::{
     ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED, HELD_LOOKS,
@@ -31,7 +31,7 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     };
     let requests = evidence.requests.as_ref();
-    let finished = requests.map_or(0, |requests| requests.finished());
+    let finished = requests.map_or(0, Requests::finished);
     for (name, peers, is_upstream) in named(connections) {
         let seen = (peers.opened + peers.ended) as u64;
         let of_namespace = if is_upstream {
@@ -42,7 +42,7 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         // Those that are short are seldom seen. The kernel counts all, if not of this process alone.
         let opened = of_namespace.unwrap_or(seen).max(seen);
         let per_request = opened as f64 / finished.max(1) as f64;
-        let is_many = seen >= OPENED && seen as usize >= OPENED_PER_OPEN * peers.most_open;
+        let is_many = seen >= OPENED && seen >= (OPENED_PER_OPEN * peers.most_open) as u64;
         // A client that leaves closes its connection: that is told as what it is.
         let is_given_up = !is_upstream
             && requests.is_some_and(|requests| finished == 0 || requests.left_share() >= DROPPED);

@@ -24,19 +24,19 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
             }
         }
     }
-    let Some(hold) = longest else {
+    let Some(found) = longest else {
         return Vec::new();
     };
     let mut seen = format!(
         "The longest took {:.0} ms of CPU time; it was seen there in {} moments without a pause.",
         held * 1e3,
-        hold.moments
+        found.moments
     );
     if let Some((route, ms)) = slow_route(evidence) {
         seen = format!("{seen} {route} takes {ms:.0} ms, most of it on a thread.");
     }
     let words = Words {
-        headline: format!("Now and then a thread that runs requests does not yield: at {}.", hold.place),
+        headline: format!("Now and then a thread that runs requests does not yield: at {}.", found.place),
         seen,
         cause: "A large answer that is written or parsed, a large value that is dropped, or a sum over all there is."
             .to_owned(),

@@ -1,4 +1,4 @@
-//! Threads of SQLite sleep until another connection has written. Requests only seem to wait for an answer.
+//! Threads of `SQLite` sleep until another connection has written. Requests only seem to wait for an answer.
 
 use ecosystem::PartMeaning;
 

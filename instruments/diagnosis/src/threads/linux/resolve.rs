@@ -131,7 +131,7 @@ impl Thread {
             tid,
             role: role.map_or_else(|| name.clone(), |role| role.name().to_owned()),
             label: label(role, &name),
-            is_runtime: role.is_some_and(|role| role.is_runtime()),
+            is_runtime: role.is_some_and(ecosystem::Role::is_runtime),
             began_requests,
             name,
             samples,
