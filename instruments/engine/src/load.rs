@@ -11,8 +11,8 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use duel::load::{self, Settings, interrupt::Interrupt};
-//! use duel::traffic::{Request, Route, Traffic};
+//! use engine::load::{self, Settings, interrupt::Interrupt};
+//! use engine::traffic::{Request, Route, Traffic};
 //!
 //! // A hundred users, who ask for `/read` again and again.
 //! let load = Traffic {

@@ -2,7 +2,7 @@
 //! what every variant must do, whatever it gains.
 //!
 //! ```no_run
-//! use crate::bench::contract::Chapter;
+//! use course::bench::contract::Chapter;
 //!
 //! const CHAPTER: Chapter = Chapter {
 //!     program: "target/debug/chapter1", // in a test: env!("CARGO_BIN_EXE_chapter1")
