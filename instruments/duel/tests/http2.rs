@@ -194,9 +194,21 @@ fn failed((code, said, errors): &(i32, Value, String), cause: &str) {
     assert_eq!(causes, [cause], "{said}");
 }
 
+/// Checks that the command line made no sense, and that the error says why.
 #[track_caller]
-fn is_told((code, _, errors): &(i32, Value, String), sentence: &str) {
-    assert_eq!(*code, 2, "{errors}");
+fn is_told(said: &(i32, Value, String), sentence: &str) {
+    ends_with(2, said, sentence);
+}
+
+/// Checks that the service gave no answer, and that the error says why.
+#[track_caller]
+fn is_unanswered(said: &(i32, Value, String), sentence: &str) {
+    ends_with(3, said, sentence);
+}
+
+#[track_caller]
+fn ends_with(expected: i32, (code, _, errors): &(i32, Value, String), sentence: &str) {
+    assert_eq!(*code, expected, "{errors}");
     assert!(errors.contains(sentence), "no `{sentence}` in {errors}");
 }
 
@@ -265,7 +277,7 @@ fn over_tls_the_server_has_to_choose_http_2() {
     ] {
         let server = Server::encrypted(alpn, six);
         let url = format!("https://localhost:{}/", server.port);
-        is_told(&duel(&format!("load {url} --http2 --insecure")), sentence);
+        is_unanswered(&duel(&format!("load {url} --http2 --insecure")), sentence);
     }
 }
 
@@ -289,8 +301,8 @@ fn a_server_without_http_2_is_told() {
             }
         });
         let said = duel(&format!("load http://127.0.0.1:{port}/ --http2"));
-        is_told(&said, sentence);
-        is_told(&said, "leave out --http2");
+        is_unanswered(&said, sentence);
+        is_unanswered(&said, "leave out --http2");
     }
 }
 
