@@ -268,7 +268,9 @@ fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
                 count(Word::Inconclusive)
             );
             assert!(wrong <= 20, "{wrong} of 1000 at {spread}, {margin}");
-            assert!(count(Word::Invalid) <= 20);
+            // Without a margin the base differs from itself as rarely as an interval misses the truth: twice in a hundred,
+            // and of a thousand runs that is 20 give or take 2.3 standard deviations of 4.4.
+            assert!(count(Word::Invalid) <= 30);
         }
     }
 }
