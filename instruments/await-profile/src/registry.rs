@@ -39,7 +39,7 @@ pub(crate) enum Ending {
     /// It was answered with this HTTP status.
     #[cfg_attr(
         not(feature = "tower"),
-        expect(dead_code, reason = "only the layer knows HTTP")
+        allow(dead_code, reason = "only the layer knows HTTP")
     )]
     Answered(u16),
 }
