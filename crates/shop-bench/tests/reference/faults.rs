@@ -3,15 +3,11 @@
 //!
 //! A busy machine can hide a fault, or look like one: each shop has some attempts, of which one has to be right.
 
-#![cfg(target_os = "linux")]
-
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +18,8 @@ use serde_json::Value;
 use shop_bench::commands::bench;
 use shop_bench::journeys::{self, Kind, Objectives, Settings};
 use shop_bench::shop::Built;
+
+use super::{command, patches, root, run, succeed};
 
 /// Longest time until a shop answers.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -34,15 +32,15 @@ const BEGINNING: Duration = Duration::from_secs(8);
 const HEAP: &str = "/debug/heap";
 
 /// A row of the table: a fault, where the shop that is shipped has it, and what shows it.
-struct Row {
-    fault: String,
+pub(super) struct Row {
+    pub(super) fault: String,
     place: String,
-    seen: Vec<Sign>,
+    pub(super) seen: Vec<Sign>,
 }
 
 /// A sign of a fault: a request while users are there, and words that one line of its answer contains.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Sign {
+pub(super) struct Sign {
     asks: String,
     by_organisers: bool,
     says: Vec<String>,
@@ -56,7 +54,7 @@ impl Sign {
 }
 
 /// Returns the rows of the table: those that begin with the name of a fault.
-fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<Row> {
     let table = fs::read_to_string(root().join("capstone/reference/faults.md")).unwrap();
     let row = |line: &str| {
         let cells: Vec<_> = line.split(" | ").collect();
@@ -84,41 +82,6 @@ fn rows() -> Vec<Row> {
 /// Returns the parts of a text that stand in backticks.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
-}
-
-/// The files of a folder of `capstone/reference`, in their order.
-fn patches(folder: &str) -> Vec<PathBuf> {
-    let folder = root().join("capstone/reference").join(folder);
-    let files = fs::read_dir(folder)
-        .unwrap()
-        .map(|file| file.unwrap().path());
-    let is_patch = |file: &PathBuf| file.extension().is_some_and(|kind| kind == "patch");
-    let mut patches: Vec<_> = files.filter(is_patch).collect();
-    patches.sort();
-    patches
-}
-
-#[test]
-fn every_fault_can_be_put_back_into_the_end_of_the_way() {
-    let folder = tempfile::tempdir().unwrap();
-    let git = |words: &str| {
-        let mut git = command("git", words);
-        git.env("GIT_INDEX_FILE", folder.path().join("index"));
-        git
-    };
-    succeed(&mut git("read-tree HEAD"));
-    for change in patches("way") {
-        succeed(git("apply --cached").arg(change));
-    }
-    let faults = patches("faults");
-    for fault in &faults {
-        succeed(git("apply --cached --check").arg(fault));
-    }
-    let names = faults.iter().map(|file| file.file_stem().unwrap());
-    let rows = rows();
-    let of_rows: BTreeSet<_> = rows.iter().map(|row| OsStr::new(&row.fault)).collect();
-    assert_eq!(of_rows, names.collect(), "each is a row of faults.md");
-    assert!(rows.iter().all(|row| !row.seen.is_empty()));
 }
 
 #[test]
@@ -297,33 +260,8 @@ fn live_at_the_end(profile: &[u8]) -> String {
     places.iter().take(20).map(line).collect()
 }
 
-/// The folder that was cloned.
-fn root() -> PathBuf {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    crates.parent().unwrap().to_owned()
-}
-
-/// A program in the workshop's folder, with these words.
-fn command(program: impl AsRef<Path>, words: &str) -> Command {
-    let mut command = Command::new(program.as_ref());
-    command.args(words.split_whitespace()).current_dir(root());
-    engine::child::forget_package(&mut command);
-    command
-}
-
 fn cargo(words: &str) -> Command {
     command(env!("CARGO"), words)
-}
-
-/// Runs a command to its end, which must be a good one.
-#[track_caller]
-fn succeed(command: &mut Command) {
-    let output = run(command);
-    assert!(output.status.success(), "{command:?}: {output:?}");
-}
-
-fn run(command: &mut Command) -> Output {
-    command.output().unwrap()
 }
 
 /// Prints a line even if the test passes.

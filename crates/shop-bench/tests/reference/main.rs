@@ -1,0 +1,49 @@
+//! What `capstone/reference` says of the ticket shop: the way, its pictures, and each fault alone.
+
+#![cfg(target_os = "linux")]
+
+mod faults;
+mod way;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Returns the folder that was cloned.
+fn root() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    crates.parent().unwrap().to_owned()
+}
+
+/// Returns the patches of a folder of `capstone/reference`, in their order.
+fn patches(folder: &str) -> Vec<PathBuf> {
+    let mut patches = Vec::new();
+    for file in fs::read_dir(root().join("capstone/reference").join(folder)).unwrap() {
+        let file = file.unwrap().path();
+        if file.extension().is_some_and(|kind| kind == "patch") {
+            patches.push(file);
+        }
+    }
+    patches.sort();
+    patches
+}
+
+/// Prepares a program in the workshop's folder, with these words.
+fn command(program: impl AsRef<Path>, words: &str) -> Command {
+    let mut command = Command::new(program.as_ref());
+    command.args(words.split_whitespace()).current_dir(root());
+    engine::child::forget_package(&mut command);
+    command
+}
+
+/// Runs a command to its end, which must be a good one, and returns what it printed.
+#[track_caller]
+fn succeed(command: &mut Command) -> String {
+    let output = run(command);
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn run(command: &mut Command) -> Output {
+    command.output().unwrap()
+}
