@@ -98,7 +98,7 @@ pub struct Score {
     pub interval: [f64; 2],
     /// Journeys completed in time, per second.
     pub journeys_per_second: f64,
-    /// Number of journeys that ended in the counted time, and of those that broke at any time.
+    /// Number of journeys that ended in the counted time, broken ones among them.
     #[serde(default)]
     pub journeys: u64,
     /// Number of journeys that were completed with a late answer.

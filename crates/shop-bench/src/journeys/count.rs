@@ -91,7 +91,11 @@ impl Counts {
         }
     }
 
+    /// Counts a broken journey if it ended after the warm-up, as those that are completed.
     pub(crate) fn journey_breaks(&self, why: String) {
+        if self.since.get().is_none() {
+            return;
+        }
         self.broken_journeys.set(self.broken_journeys.get() + 1);
         self.broke.borrow_mut().get_or_insert(why);
     }
