@@ -230,6 +230,7 @@ fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, Driver
             unfinished: 0,
             per_second: Vec::new(),
             routes,
+            phases: Vec::new(),
         },
         bystander: None,
     })
@@ -251,22 +252,11 @@ mod tests {
 
     #[test]
     fn what_workers_saw_is_put_together() {
+        let routes = ["/a", "/b"].map(|path| Route::of(Request::get(path), 1.0));
         let traffic = Traffic {
-            routes: vec![
-                Route::of(Request::get("/a"), 1.0),
-                Route::of(Request::get("/b"), 1.0),
-            ]
-            .into(),
-            bystander: None,
-            users: 4,
-            arrivals: Arrivals::Closed {
-                think: Duration::ZERO,
-            },
-            keep_alive: true,
-            warm_up: Duration::ZERO,
             duration: Duration::from_secs(2),
             time_out: Duration::from_secs(30),
-            seed: 0,
+            ..Traffic::closed(routes, 4)
         };
         sendable(&traffic).expect("Locust can send it");
         let summary = r#"{"version": "2", "workers": [

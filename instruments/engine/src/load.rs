@@ -40,6 +40,7 @@ mod record;
 mod request;
 mod schedule;
 mod shared;
+mod tally;
 mod target;
 #[cfg_attr(not(feature = "tls"), path = "load/no_tls.rs")]
 mod tls;
@@ -182,6 +183,36 @@ fn check(load: &Traffic) -> Result<(), GeneratorError> {
         (
             requests.any(|one| one.method == "HEAD"),
             "HEAD has no body to check",
+        ),
+        (
+            !load.phases.is_empty() && own_rate.is_none(),
+            "its phases need an open loop with a rate",
+        ),
+        (
+            !load.phases.iter().all(|phase| {
+                is_weight(phase.share)
+                    && phase.share > 0.0
+                    && is_weight(phase.seconds)
+                    && phase.seconds > 0.0
+            }),
+            "one of its phases has a share or a length that is not above zero",
+        ),
+        (
+            load.clients.is_some_and(|clients| {
+                clients.give_up_after.is_zero() || clients.give_up_after >= load.time_out
+            }),
+            "its clients have to give up after more than zero and before the time-out",
+        ),
+        (
+            load.clients
+                .is_some_and(|clients| clients.retries.attempts == 0),
+            "its clients make no attempt",
+        ),
+        (
+            load.clients
+                .and_then(|clients| clients.retries.budget)
+                .is_some_and(|budget| !is_weight(budget)),
+            "its retry budget is no number or below zero",
         ),
         (
             rates.any(|rate| !(rate.is_finite() && rate > 0.0)),

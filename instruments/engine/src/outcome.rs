@@ -161,6 +161,44 @@ pub struct Outcome {
     /// Result of the load's bystander, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<BystanderOutcome>,
+    /// Requests by phase of the load, if it has phases or clients that give up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseOutcome>,
+}
+
+/// Requests that were due in one phase of a load, warm-up included, and their ends.
+///
+/// Every attempt ends in one way: answered in time, given up, or refused. An error is counted in [`Outcome::errors`]
+/// alone; an attempt under way when the load ended is counted as sent only.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseOutcome {
+    /// Length in seconds; less than the load's own where the load ended before.
+    pub seconds: f64,
+    /// First attempts.
+    pub first_attempts: u64,
+    /// Further attempts at the same requests.
+    pub retries: u64,
+    /// Requests that were answered before their client gave up, at any attempt: the goodput.
+    pub in_time: u64,
+    /// Attempts that a client gave up; each closed its connection.
+    pub given_up: u64,
+    /// Attempts that the server refused, with an allowed status.
+    pub refused: u64,
+    /// Requests that were never sent, because every user of the load was busy for half of the time after which a client
+    /// gives up: the load has too few users, or the generator too little CPU time.
+    pub unsent: u64,
+    /// Time from the begin of the phase, in seconds, until answers are in time: to the end of the first tenth of a second
+    /// in which nine of ten due requests were answered in time, if nine of ten are for a second from its begin. `None` if
+    /// that never comes.
+    pub in_time_after_s: Option<f64>,
+}
+
+impl PhaseOutcome {
+    /// Returns requests per second that were answered in time.
+    pub fn goodput(&self) -> f64 {
+        self.in_time as f64 / self.seconds
+    }
 }
 
 /// Requests that were still without an answer when the load ended, and for longer than any answer took.

@@ -22,8 +22,14 @@ pub struct Traffic {
     pub warm_up: Duration,
     /// Time that is recorded.
     pub duration: Duration,
+    /// Rates of an open loop over time, one after the other, as shares of its own; the last one stays. Empty: its own
+    /// rate throughout.
+    pub phases: Arc<[Phase]>,
     /// A request without an answer for this long is an error.
     pub time_out: Duration,
+    /// Behaviour of clients whose answers are late or refused. `None`: they wait until the time-out, and a refused
+    /// request is an error unless its status is allowed.
+    pub clients: Option<Clients>,
     /// Seed for the values of the requests and for random schedules, the bystander's included. The same seed gives the
     /// same of both.
     pub seed: u64,
@@ -57,6 +63,67 @@ pub enum Spacing {
     Poisson,
     /// Even steps: the kindest form, in which no two requests come at once
     Even,
+}
+
+/// A part of an open load with a rate of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Share of the load's own rate: 1.2 for 120 %. Above 0.
+    pub share: f64,
+    /// Length in seconds, above 0. The first phase begins with the load's warm-up.
+    pub seconds: f64,
+}
+
+/// Clients that do not wait for ever, as those of a service under overload.
+///
+/// An answer with one of the statuses that [`Expected::allowed`] names is a refusal then. A refused or late request is
+/// no error; [`PhaseOutcome`](crate::outcome::PhaseOutcome) counts both.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clients {
+    /// A client without an answer for this long gives up: it closes its connection.
+    pub give_up_after: Duration,
+    /// Rule for sending a request again that was refused or given up.
+    pub retries: Retries,
+}
+
+/// Rule for sending a request again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Retries {
+    /// Most attempts at one request, the first included. 1: none is sent again.
+    pub attempts: u32,
+    /// Pause before an attempt but the first.
+    pub pause: Pause,
+    /// Most retries of all clients together, as a share of first attempts; `None` for no limit. It is a bucket of
+    /// tokens: each first attempt adds this share of one, up to [`Retries::MOST_SAVED`], and each retry takes one.
+    pub budget: Option<f64>,
+}
+
+/// Pause before a request is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// None: the next attempt follows at once.
+    None,
+    /// Exponential backoff with full jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+    /// 2015): a random time between zero and `first`, and up to twice as long with each further attempt.
+    Backoff {
+        /// Longest pause before the second attempt.
+        first: Duration,
+        /// Longest pause before any attempt.
+        longest: Duration,
+    },
+}
+
+impl Retries {
+    /// Sends no request again.
+    pub const NONE: Self = Self {
+        attempts: 1,
+        pause: Pause::None,
+        budget: None,
+    };
+
+    /// Most retries that a calm time saves up in a budget, on each thread of the generator.
+    pub const MOST_SAVED: f64 = 10.0;
 }
 
 /// Requests of one kind, reported together.
@@ -198,7 +265,9 @@ impl Traffic {
             keep_alive: true,
             warm_up: Duration::ZERO,
             duration: Duration::from_secs(1),
+            phases: Arc::default(),
             time_out: Duration::from_secs(60),
+            clients: None,
             seed: 0,
         }
     }

@@ -197,7 +197,6 @@ pub(crate) fn traffic(
     let mut traffic = Traffic {
         routes: routes.into(),
         bystander: bystander.transpose()?,
-        users,
         arrivals: rate.map_or(
             Arrivals::Closed {
                 think: Duration::from_secs_f64(think),
@@ -212,6 +211,7 @@ pub(crate) fn traffic(
         duration: Duration::from_secs_f64(seconds),
         time_out: Duration::from_secs_f64(sent.time_out),
         seed: sent.seed.unwrap_or_default().into(),
+        ..Traffic::closed([], users)
     };
     if sent.seed.is_none() && has_random_moments(&traffic) {
         traffic.seed = fresh_seed().into();

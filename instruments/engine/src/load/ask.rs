@@ -43,7 +43,7 @@ pub(crate) fn ask_for_all<'r>(
             let prepared =
                 request::prepare(&target, request, true).map_err(|error| error.to_string())?;
             let exchange = connection.exchange(&prepared);
-            let status = within(time_out, Instant::now(), exchange)
+            let status = within(Instant::now() + time_out, exchange)
                 .await
                 .map_err(|failure| failure.to_string())?;
             let answer = Expected::of(status, Some(connection.body().to_vec()));

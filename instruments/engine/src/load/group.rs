@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::slice;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::connection::largest;
@@ -11,9 +12,10 @@ use super::record::Record;
 use super::request;
 use super::schedule::{Moments, Schedule};
 use super::shared::Shared;
-use super::user::{self, Mix, PlannedRequest, PlannedRoute, Script};
+use super::tally::Tally;
+use super::user::{self, Behavior, Mix, PlannedRequest, PlannedRoute, Script};
 use crate::bodies::Right;
-use crate::traffic::{Arrivals, Expected, Paced, Request, Route, Spacing};
+use crate::traffic::{Arrivals, Expected, Paced, Phase, Request, Route, Spacing};
 
 /// Number of connections for a bystander's requests. So many may be overdue at once without delaying the next. Beyond
 /// them, latency still counts from the scheduled moment.
@@ -43,12 +45,22 @@ impl Group {
                 per_second,
                 spacing,
             } => (
-                Some(schedule(shared, index, per_second, spacing, LOAD)),
+                Some(schedule(
+                    shared,
+                    index,
+                    per_second,
+                    spacing,
+                    LOAD,
+                    &load.phases,
+                )),
                 Duration::ZERO,
             ),
         };
+        let mut script = script(shared, &load.routes, schedule.is_some())?;
+        script.clients = load.clients.map(Behavior::of);
+        script.record.get_mut().tally = Tally::of(load, shared.timeline.all_here);
         Ok(Self {
-            script: Rc::new(script(shared, &load.routes, schedule.is_some())?),
+            script: Rc::new(script),
             schedule,
             users: load.users,
             think,
@@ -69,6 +81,7 @@ impl Group {
                 bystander.per_second,
                 bystander.spacing,
                 BYSTANDER,
+                &Arc::default(),
             )),
             users: BYSTANDER_USERS,
             think: Duration::ZERO,
@@ -138,6 +151,7 @@ fn script(
             .collect::<Result<_, _>>()?,
         seed: load.seed,
         keep_alive: load.keep_alive,
+        clients: None,
         time_out: load.time_out,
         largest_answer: largest(load.users),
         record: RefCell::new(record),
@@ -178,17 +192,19 @@ fn schedule(
     per_second: f64,
     spacing: Spacing,
     of: u64,
+    phases: &Arc<[Phase]>,
 ) -> Rc<Schedule> {
+    let phases = Arc::clone(phases);
     let share = per_second / shared.threads as f64;
     let start = shared.timeline.all_here;
     Rc::new(match spacing {
         Spacing::Even => {
             let turn = Duration::from_secs_f64(index as f64 / per_second);
-            Schedule::new(start + turn, Moments::even(share))
+            Schedule::new(start + turn, Moments::even(share), phases)
         }
         Spacing::Poisson => {
             let moments = Moments::poisson(share, shared.load.seed, of + index as u64);
-            Schedule::new(start, moments)
+            Schedule::new(start, moments, phases)
         }
     })
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::latencies::Latencies;
 use super::record::{Record, RouteLatencies, all};
-use crate::outcome::{BystanderOutcome, GeneratorFacts, InAll, Outcome, Unanswered};
+use super::tally::Tally;
+use crate::outcome::{BystanderOutcome, GeneratorFacts, InAll, Outcome, PhaseOutcome, Unanswered};
 
 /// Outcome of one load.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub struct GroupOutcome {
     pub per_second: Vec<u64>,
     /// Latencies of each route, in the order of the load's.
     pub routes: Vec<RouteLatencies>,
+    /// Requests by phase of the load, if it has phases or clients that give up.
+    pub phases: Vec<PhaseOutcome>,
 }
 
 impl GroupOutcome {
@@ -57,6 +60,7 @@ impl GroupOutcome {
             first_wrong_answer: record.first_wrong_answer.take(),
             unfinished,
             per_second: std::mem::take(&mut record.per_second),
+            phases: record.tally.map(Tally::into_phases).unwrap_or_default(),
             routes: record.routes,
         }
     }
@@ -131,6 +135,7 @@ impl From<TrafficOutcome> for Outcome {
             per_second: users.per_second,
             first_wrong_answer: users.first_wrong_answer,
             bystander: outcome.bystander.map(bystander),
+            phases: users.phases,
         }
     }
 }

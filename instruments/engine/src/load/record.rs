@@ -8,6 +8,7 @@ use hdrhistogram::CreationError;
 use super::failure::Failure;
 use super::latencies::Latencies;
 use super::rate::Completions;
+use super::tally::{End, Tally};
 
 /// Figures of one thread, or of all threads after [`Record::merge`].
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Record {
     failures: HashMap<Failure, u64>,
     pub(super) wrong_answers: u64,
     pub(super) first_wrong_answer: Option<String>,
+    /// Requests by phase, if the load has phases or clients that give up.
+    pub(super) tally: Option<Tally>,
 }
 
 /// Latencies of one route.
@@ -68,12 +71,14 @@ impl Record {
             failures: HashMap::new(),
             wrong_answers: 0,
             first_wrong_answer: None,
+            tally: None,
         })
     }
 
     /// Records a right answer of `route` now, wanted at `due` and asked for at `sent`.
     pub(super) fn right(&mut self, route: usize, due: Instant, sent: Instant) {
         self.routes[route].right_in_all += 1;
+        self.count(|tally| tally.ended(due, End::InTime));
         let Some(now) = self.completed() else { return };
         let start = self.start;
         let route = &mut self.routes[route];
@@ -128,6 +133,13 @@ impl Record {
         *self.failures.entry(failure).or_default() += 1;
     }
 
+    /// Counts something by the phase of the load, if it is counted.
+    pub(super) fn count(&mut self, one: impl FnOnce(&mut Tally)) {
+        if let Some(tally) = &mut self.tally {
+            one(tally);
+        }
+    }
+
     /// Returns the number of failed requests so far.
     pub(super) fn failure_count(&self) -> u64 {
         self.failures.values().sum()
@@ -150,6 +162,9 @@ impl Record {
         }
         for (failure, count) in other.failures {
             *self.failures.entry(failure).or_default() += count;
+        }
+        if let (Some(mine), Some(others)) = (&mut self.tally, &other.tally) {
+            mine.merge(others);
         }
         self.wrong_answers += other.wrong_answers;
         self.first_wrong_answer = self.first_wrong_answer.take().or(other.first_wrong_answer);

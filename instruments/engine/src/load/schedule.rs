@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rand::RngExt as _;
@@ -9,13 +10,16 @@ use rand_pcg::Pcg32;
 use tokio::sync::Semaphore;
 
 use super::alarm::Alarm;
+use crate::traffic::Phase;
 
 /// One generator thread's requests, due at their moments whatever the answers do. A request that
 /// is due while every user waits for an answer queues up here, and its latency counts on.
 #[derive(Debug)]
 pub(super) struct Schedule {
     start: Instant,
-    /// Moments from the first request on.
+    /// Phases of the load; empty if its rate stays.
+    phases: Arc<[Phase]>,
+    /// Moments from the first request on, at the load's own rate.
     moments: Moments,
     /// Moments from the first request on that no user has taken up.
     left: RefCell<Moments>,
@@ -59,10 +63,11 @@ impl Moments {
 }
 
 impl Schedule {
-    /// Creates a schedule that begins at `start`.
-    pub(super) fn new(start: Instant, moments: Moments) -> Self {
+    /// Creates a schedule that begins at `start`. Its rate is that of `moments`, times the share of each phase.
+    pub(super) fn new(start: Instant, moments: Moments, phases: Arc<[Phase]>) -> Self {
         Self {
             start,
+            phases,
             left: RefCell::new(moments.clone()),
             moments,
             due: Semaphore::new(0),
@@ -104,8 +109,27 @@ impl Schedule {
     }
 
     fn after(&self, moments: &mut Moments) -> Instant {
-        self.start + Duration::from_secs_f64(moments.next())
+        self.start + Duration::from_secs_f64(stretched(moments.next(), &self.phases))
     }
+}
+
+/// Returns the moment at which a request is due that would be due at `moment` if the rate stayed: the moment up to which
+/// the phases have as many requests. A Poisson process stays one, with another rate in each phase. The last phase does not
+/// end.
+fn stretched(moment: f64, phases: &[Phase]) -> f64 {
+    let Some((last, before)) = phases.split_last() else {
+        return moment;
+    };
+    let (mut begin, mut left) = (0.0, moment);
+    for phase in before {
+        let requested = phase.share * phase.seconds;
+        if left < requested {
+            return begin + left / phase.share;
+        }
+        begin += phase.seconds;
+        left -= requested;
+    }
+    begin + left / last.share
 }
 
 #[cfg(test)]
@@ -140,6 +164,21 @@ mod tests {
             assert!((mean / 0.005 - 1.0).abs() < 0.03, "{mean}");
             assert!((spread - 1.0).abs() < 0.03, "{spread}");
         }
+    }
+
+    #[test]
+    fn each_phase_has_its_share_of_the_rate() {
+        let phases = [(1.5, 2.0), (0.5, 4.0)].map(|(share, seconds)| Phase { share, seconds });
+        let mut moments = Moments::even(100.0);
+        let due: Vec<f64> = (0..600)
+            .map(|_| stretched(moments.next(), &phases))
+            .collect();
+        assert!(due.is_sorted());
+        let within = |from: f64, to: f64| due.iter().filter(|due| (from..to).contains(due)).count();
+        assert_eq!([within(0.0, 1.0), within(1.0, 2.0)], [150, 150]);
+        // The last phase lasts for as long as anybody asks.
+        assert_eq!([within(2.0, 4.0), within(6.0, 8.0)], [100, 100]);
+        assert!((stretched(3.25, &[]) - 3.25).abs() < 1e-9);
     }
 
     #[test]

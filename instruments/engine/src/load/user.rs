@@ -1,15 +1,16 @@
 //! One simulated user: its connection, and the moments at which it sends.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::failure::Failure;
 use super::record::Record;
 use super::schedule::Schedule;
+use super::tally::{End, Tally};
 use super::target::Target;
 use crate::bodies::Right;
-use crate::traffic::Expected;
+use crate::traffic::{Clients, Expected, Pause, Retries};
 use hyper::Request;
 use hyper::body::Bytes;
 use rand::Rng as _;
@@ -24,6 +25,8 @@ pub(super) struct Script {
     /// Seed for the draws among the values of a route.
     pub(super) seed: u64,
     pub(super) keep_alive: bool,
+    /// Behavior of clients that give up; `None` if none does.
+    pub(super) clients: Option<Behavior>,
     pub(super) time_out: Duration,
     /// Largest body of an answer in bytes.
     pub(super) largest_answer: usize,
@@ -46,6 +49,60 @@ pub(super) struct PlannedRequest {
     pub(super) expected: Expected,
     /// Right body, unless any will do.
     pub(super) body: Option<Right>,
+}
+
+/// Behavior of clients that give up, and the retries that the clients of this thread have left.
+#[derive(Debug)]
+pub(super) struct Behavior {
+    clients: Clients,
+    saved: Cell<f64>,
+}
+
+/// End of an attempt that is no error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    /// An answer came, right or wrong.
+    Answered,
+    /// None came in time, or a refusal.
+    Failed,
+}
+
+impl Behavior {
+    pub(super) fn of(clients: Clients) -> Self {
+        Self {
+            clients,
+            saved: Cell::new(0.0),
+        }
+    }
+
+    /// Adds the share of a retry that a first attempt brings.
+    fn save(&self) {
+        let share = self.clients.retries.budget.unwrap_or(0.0);
+        let saved = self.saved.get() + share;
+        self.saved.set(saved.min(Retries::MOST_SAVED.max(share)));
+    }
+
+    /// Takes a retry from the budget, and returns whether there was one.
+    fn spend(&self) -> bool {
+        let left = self.saved.get() - 1.0;
+        let is_there = self.clients.retries.budget.is_none() || left >= 0.0;
+        if is_there {
+            self.saved.set(left);
+        }
+        is_there
+    }
+
+    /// Returns the pause after `attempt` attempts; `random` has 32 random bits.
+    fn pause(&self, attempt: u32, random: u32) -> Duration {
+        match self.clients.retries.pause {
+            Pause::None => Duration::ZERO,
+            Pause::Backoff { first, longest } => {
+                let doubled = first.saturating_mul(1 << (attempt - 1).min(30));
+                let share = f64::from(random) / f64::from(u32::MAX);
+                doubled.min(longest).mul_f64(share)
+            }
+        }
+    }
 }
 
 /// Distance between the starts of the accumulators of two routes of one user, in multiples of the golden ratio. It only
@@ -148,7 +205,7 @@ impl<'s> User<'s> {
             random: Pcg32::new(script.seed, u64::from(number)),
         };
         if script.keep_alive {
-            let opened = within(script.time_out, Instant::now(), user.connection.open());
+            let opened = within(Instant::now() + script.time_out, user.connection.open());
             if let Err(failure) = opened.await {
                 script.record.borrow_mut().failed(failure);
                 tokio::time::sleep(AFTER_A_FAILURE).await;
@@ -157,7 +214,7 @@ impl<'s> User<'s> {
         user
     }
 
-    /// Sends one request and records its answer.
+    /// Sends one request and records its answer. A client that gives up may send it again.
     async fn ask(&mut self, due: Instant, sent: Instant) -> Result<(), Failure> {
         let script = self.script;
         let route = self.mix.next(&script.routes);
@@ -165,6 +222,56 @@ impl<'s> User<'s> {
             [one] => one,
             many => &many[below(many.len(), self.random.next_u32())],
         };
+        let Some(behavior) = &script.clients else {
+            self.count(|tally| tally.first_attempt(due));
+            let limit = sent + script.time_out;
+            return self
+                .attempt(route, planned, (due, sent), limit)
+                .await
+                .map(|_| ());
+        };
+        let Clients {
+            give_up_after,
+            retries,
+        } = behavior.clients;
+        // Sent so late, an answer in time would be the server's luck and a late one not its fault.
+        if sent - due >= give_up_after / 2 {
+            self.count(|tally| tally.unsent(due));
+            return Ok(());
+        }
+        self.count(|tally| tally.first_attempt(due));
+        behavior.save();
+        let (mut number, mut sent, mut limit) = (1, sent, due + give_up_after);
+        loop {
+            let attempt = self.attempt(route, planned, (due, sent), limit).await?;
+            let is_last = attempt == Attempt::Answered || number == retries.attempts;
+            if is_last || !behavior.spend() {
+                return Ok(());
+            }
+            let pause = behavior.pause(number, self.random.next_u32());
+            if !pause.is_zero() {
+                self.connection.rest(tokio::time::sleep(pause)).await;
+            }
+            self.count(|tally| tally.retry(due));
+            number += 1;
+            sent = Instant::now();
+            limit = sent + give_up_after;
+        }
+    }
+
+    fn count(&self, one: impl FnOnce(&mut Tally)) {
+        self.script.record.borrow_mut().count(one);
+    }
+
+    /// Sends a request once and records its answer. Without one at `limit` its connection is closed.
+    async fn attempt(
+        &mut self,
+        route: usize,
+        planned: &PlannedRequest,
+        (due, sent): (Instant, Instant),
+        limit: Instant,
+    ) -> Result<Attempt, Failure> {
+        let script = self.script;
         let under_way = UnderWay {
             record: &script.record,
             route,
@@ -172,7 +279,7 @@ impl<'s> User<'s> {
             sent,
         };
         let exchange = self.connection.exchange(&planned.request);
-        let answered = within(script.time_out, sent, exchange).await;
+        let answered = within(limit, exchange).await;
         let answered = answered.and_then(|status| {
             if planned.expected.has(status) {
                 Ok(planned.expected.allows(status))
@@ -181,15 +288,24 @@ impl<'s> User<'s> {
             }
         });
         std::mem::forget(under_way);
+        let gives_up = script.clients.is_some();
         let mut record = script.record.borrow_mut();
         match answered {
+            Ok(true) if gives_up => {
+                record.count(|tally| tally.ended(due, End::Refused));
+                Ok(Attempt::Failed)
+            }
             Ok(is_allowed) => {
                 let body = self.connection.body();
                 match &planned.body {
                     Some(right) if !is_allowed && !right.is(body) => record.wrong(body),
                     _ => record.right(route, due, sent),
                 }
-                Ok(())
+                Ok(Attempt::Answered)
+            }
+            Err(Failure::TimeOut) if gives_up => {
+                record.count(|tally| tally.ended(due, End::GivenUp));
+                Ok(Attempt::Failed)
             }
             Err(failure) => {
                 record.failed(failure);
@@ -199,13 +315,12 @@ impl<'s> User<'s> {
     }
 }
 
-/// Returns the result of `work`, or [`Failure::TimeOut`] once `limit` has passed since `start`.
+/// Returns the result of `work`, or [`Failure::TimeOut`] once `limit` has passed.
 pub(super) async fn within<T>(
-    limit: Duration,
-    start: Instant,
+    limit: Instant,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let in_time = tokio::time::timeout_at((start + limit).into(), work).await;
+    let in_time = tokio::time::timeout_at(limit.into(), work).await;
     in_time.unwrap_or(Err(Failure::TimeOut))
 }
 

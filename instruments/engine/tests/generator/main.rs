@@ -2,6 +2,7 @@
 //! side that a busy machine cannot push them over.
 
 mod faults;
+mod overload;
 mod server;
 mod timing;
 mod traffic;

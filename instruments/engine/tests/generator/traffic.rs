@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::load::interrupt::Interrupt;
 use engine::load::{Settings, TrafficOutcome, ask, run};
-use engine::traffic::{Arrivals, Expected, Request, Route, Traffic};
+use engine::traffic::{Expected, Request, Route, Traffic};
 
 use crate::server::{Reaction, Server, answer, ok};
 
@@ -27,17 +27,10 @@ fn route(name: &str, weight: f64, requests: Vec<Request>) -> Route {
 
 fn traffic(routes: Vec<Route>) -> Traffic {
     Traffic {
-        routes: routes.into(),
-        bystander: None,
-        users: 4,
-        arrivals: Arrivals::Closed {
-            think: Duration::ZERO,
-        },
-        keep_alive: true,
-        warm_up: Duration::ZERO,
         duration: Duration::from_millis(500),
         time_out: Duration::from_secs(10),
         seed: 7,
+        ..Traffic::closed(routes, 4)
     }
 }
 
