@@ -5,15 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use diagnosis::evidence::Descriptors;
+use diagnosis::{Process, descriptors};
 
 use crate::error::EndpointError;
 use crate::own_thread::{self, Until};
 
 /// Time between two counts. The first and the last count also read the kinds.
 const PAUSE: Duration = Duration::from_millis(250);
-
-/// Most descriptors whose kind is read, which takes a system call each.
-const MOST_KINDS: usize = 4096;
 
 /// Counts them for `duration`.
 pub(crate) async fn watch(duration: Duration) -> Result<Descriptors, EndpointError> {
@@ -49,10 +47,7 @@ fn take(until: &Until<'_>) -> Option<Descriptors> {
 /// Returns the soft limit on open descriptors. If no descriptor is left to read it with, returns the last value read.
 pub(crate) fn limit() -> Option<u64> {
     static BEFORE: AtomicU64 = AtomicU64::new(0);
-    if let Ok(limits) = std::fs::read_to_string("/proc/self/limits") {
-        let mut lines = limits.lines();
-        let line = lines.find(|line| line.starts_with("Max open files"))?;
-        let limit = line.split_whitespace().nth(3)?.parse().ok()?;
+    if let Some(limit) = descriptors::limit(Process::this()) {
         BEFORE.store(limit, Ordering::Relaxed);
     }
     Some(BEFORE.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
@@ -60,32 +55,11 @@ pub(crate) fn limit() -> Option<u64> {
 
 /// Returns the number of open descriptors, without the one that lists them.
 pub(crate) fn open() -> std::io::Result<u64> {
-    let listed = std::fs::read_dir("/proc/self/fd")?.count();
-    Ok(listed.saturating_sub(1) as u64)
+    descriptors::open(Process::this())
 }
 
 fn by_kind() -> BTreeMap<String, u64> {
-    let mut kinds = BTreeMap::new();
-    let Ok(listed) = std::fs::read_dir("/proc/self/fd") else {
-        return kinds;
-    };
-    for entry in listed.flatten().take(MOST_KINDS) {
-        if let Ok(target) = std::fs::read_link(entry.path()) {
-            *kinds.entry(kind(&target.to_string_lossy())).or_default() += 1;
-        }
-    }
-    kinds
-}
-
-/// Returns the kind of a descriptor, by the target of its link.
-fn kind(target: &str) -> String {
-    let kind = match target {
-        target if target.starts_with("socket:") => "sockets",
-        target if target.starts_with("pipe:") => "pipes",
-        target if target.starts_with("anon_inode:") => "of the event loop and other kinds",
-        _ => "files",
-    };
-    kind.to_owned()
+    descriptors::by_kind(Process::this())
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -103,20 +77,5 @@ mod tests {
         assert!(by_kind()["files"] >= 20);
         assert!(limit().expect("Linux") > after);
         drop(files);
-    }
-
-    #[test]
-    fn a_descriptor_is_of_what_it_leads_to() {
-        for (target, expected) in [
-            ("socket:[4711]", "sockets"),
-            ("pipe:[9]", "pipes"),
-            (
-                "anon_inode:[eventpoll]",
-                "of the event loop and other kinds",
-            ),
-            ("/var/lib/shop.db", "files"),
-        ] {
-            assert_eq!(kind(target), expected);
-        }
     }
 }

@@ -9,6 +9,8 @@
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 
+use diagnosis::sockets::{Socket, SocketState};
+
 /// Positions of 32-bit figures in the kernel's `struct tcp_info`, which only ever grows at its end.
 const SND_MSS: usize = 4;
 const UNACKED: usize = 6;
@@ -20,20 +22,15 @@ const NOTSENT_BYTES: usize = 36;
 /// Shortest wait of a small piece, in milliseconds, that means that the other end delays its acknowledgement.
 const LONG_MS: u32 = 10;
 
-/// States of a socket, as the kernel numbers them.
-const ESTABLISHED: u8 = 1;
-const CLOSE_WAIT: u8 = 8;
-const LISTEN: u8 = 10;
-
 /// A socket at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TcpSocket {
-    pub(crate) local: SocketAddr,
+    local: SocketAddr,
     /// Address of the other end; `None` if the socket is not connected.
-    pub(crate) remote: Option<SocketAddr>,
+    remote: Option<SocketAddr>,
     state: u8,
     /// True if Nagle's algorithm is off.
-    pub(crate) is_nodelay: bool,
+    is_nodelay: bool,
     /// Segments that were sent and not acknowledged; for a listener, connections that were not accepted yet.
     unacknowledged: u32,
     /// Bytes that were written and not sent.
@@ -45,7 +42,7 @@ pub(crate) struct TcpSocket {
     /// Time since the last data was sent, in milliseconds.
     since_sent_ms: u32,
     /// Smoothed round-trip time, in microseconds.
-    pub(crate) round_trip_us: u32,
+    round_trip_us: u32,
 }
 
 impl TcpSocket {
@@ -71,28 +68,26 @@ impl TcpSocket {
         (socket_inode(descriptor) == Some(before)).then_some(socket)
     }
 
-    pub(crate) fn listens(&self) -> bool {
-        self.state == LISTEN
-    }
-
-    /// Returns the number of a listener's connections that were not accepted yet.
-    pub(crate) fn unaccepted(&self) -> u32 {
-        self.unacknowledged
-    }
-
-    pub(crate) fn is_open(&self) -> bool {
-        [ESTABLISHED, CLOSE_WAIT].contains(&self.state)
-    }
-
-    /// Returns whether written data has not been acknowledged.
-    pub(crate) fn is_queued(&self) -> bool {
-        self.unsent > 0 || self.unacknowledged > 0
+    /// Returns what the rules need to know of it.
+    pub(crate) fn socket(&self) -> Socket {
+        let state = SocketState::of(self.state);
+        let listens = state == SocketState::Listens;
+        Socket {
+            local: self.local,
+            remote: self.remote,
+            state,
+            unaccepted: if listens { self.unacknowledged } else { 0 },
+            is_without_nodelay: !self.is_nodelay,
+            is_queued: self.unsent > 0 || self.unacknowledged > 0,
+            is_held_by_nagle: self.is_held_by_nagle(),
+            round_trip_us: Some(self.round_trip_us),
+        }
     }
 
     /// Returns whether less than a segment has waited for an acknowledgement for long, while nothing else keeps it from
     /// being sent. Each small piece waits for a round trip; it is a fault only if the other end delays the
     /// acknowledgement.
-    pub(crate) fn is_held_by_nagle(&self) -> bool {
+    fn is_held_by_nagle(&self) -> bool {
         let is_small = (1..self.segment).contains(&self.unsent);
         let is_alone = (1..self.window).contains(&self.unacknowledged);
         let is_long = self.since_sent_ms >= LONG_MS;

@@ -6,12 +6,14 @@
 //! [`Evidence`] holds all observations of a process as plain data. [`Report::new`] judges it by all rules: a rule is a
 //! function from evidence to [`Finding`]s. All numbers of the rules are in [`thresholds`].
 
+pub mod descriptors;
 pub mod evidence;
 mod finding;
 pub mod maps;
 mod process;
 mod report;
 mod rules;
+pub mod sockets;
 #[cfg(test)]
 mod testing;
 pub mod threads;

@@ -1,0 +1,76 @@
+//! File descriptors of a process: the limit, the number that is open, and their kinds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use crate::Process;
+
+/// Most descriptors whose kind is read, which takes a system call each.
+const MOST_KINDS: usize = 4096;
+
+/// Returns the soft limit on open descriptors (`RLIMIT_NOFILE`); [`u64::MAX`] if there is none.
+pub fn limit(process: Process) -> Option<u64> {
+    let limits = fs::read_to_string(process.path("limits")).ok()?;
+    let mut lines = limits.lines();
+    let line = lines.find(|line| line.starts_with("Max open files"))?;
+    match line.split_whitespace().nth(3)? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+/// Returns the number of open descriptors. In the calling process, the one that lists them does not count.
+///
+/// # Errors
+///
+/// Fails if they cannot be listed: there is no such process, it is another user's, or no descriptor is left here.
+pub fn open(process: Process) -> io::Result<u64> {
+    let listed = fs::read_dir(process.path("fd"))?.count() as u64;
+    Ok(listed.saturating_sub(u64::from(process.is_this())))
+}
+
+/// Returns the numbers of open descriptors by their kind.
+pub fn by_kind(process: Process) -> BTreeMap<String, u64> {
+    let mut kinds = BTreeMap::new();
+    let Ok(listed) = fs::read_dir(process.path("fd")) else {
+        return kinds;
+    };
+    for entry in listed.flatten().take(MOST_KINDS) {
+        if let Ok(target) = fs::read_link(entry.path()) {
+            *kinds.entry(kind(&target.to_string_lossy())).or_default() += 1;
+        }
+    }
+    kinds
+}
+
+/// Returns the kind of a descriptor, by the target of its link.
+fn kind(target: &str) -> String {
+    let kind = match target {
+        target if target.starts_with("socket:") => "sockets",
+        target if target.starts_with("pipe:") => "pipes",
+        target if target.starts_with("anon_inode:") => "of the event loop and other kinds",
+        _ => "files",
+    };
+    kind.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_is_of_what_it_leads_to() {
+        for (target, expected) in [
+            ("socket:[4711]", "sockets"),
+            ("pipe:[9]", "pipes"),
+            (
+                "anon_inode:[eventpoll]",
+                "of the event loop and other kinds",
+            ),
+            ("/var/lib/shop.db", "files"),
+        ] {
+            assert_eq!(kind(target), expected);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! TCP connections of a process, added up look by look, and the system's tables of sockets.
+//!
+//! The process is looked at many times. A connection that begins and ends between two looks is not seen, so the counts
+//! are lower limits. The kernel's own counts, of the whole network namespace, are reported beside them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::Process;
+use crate::evidence::{Connections, Part, Peers};
+
+/// Most connections that are told apart.
+const MOST_CONNECTIONS: usize = 200_000;
+
+/// State of a TCP socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketState {
+    /// It is connected, and this end may still send.
+    Open,
+    /// It accepts connections.
+    Listens,
+    /// It has ended, and the system keeps it for a minute.
+    Ended,
+    /// Any other state.
+    Other,
+}
+
+impl SocketState {
+    /// Returns the state with the kernel's number.
+    pub fn of(number: u8) -> Self {
+        match number {
+            1 | 8 => Self::Open,
+            6 => Self::Ended,
+            10 => Self::Listens,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A TCP socket of the process at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Socket {
+    /// Its own address.
+    pub local: SocketAddr,
+    /// Address of the other end; `None` if the socket is not connected.
+    pub remote: Option<SocketAddr>,
+    /// Its state.
+    pub state: SocketState,
+    /// Number of a listener's connections that were not accepted yet.
+    pub unaccepted: u32,
+    /// True if Nagle's algorithm is known to be on.
+    pub is_without_nodelay: bool,
+    /// True if written data has not been acknowledged.
+    pub is_queued: bool,
+    /// True if Nagle's algorithm alone is known to hold a small piece back for long.
+    pub is_held_by_nagle: bool,
+    /// The kernel's estimate of the round-trip time, in microseconds, if it is known.
+    pub round_trip_us: Option<u32>,
+}
+
+/// Side of a connection that this process is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Connects(SocketAddr),
+    Accepts(u16),
+}
+
+/// Both ends of a connection, this process's first.
+type Ends = (SocketAddr, SocketAddr);
+
+/// A line of the system's tables of TCP sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    local: SocketAddr,
+    remote: SocketAddr,
+    state: SocketState,
+    /// Bytes that were written and not acknowledged.
+    unsent: u32,
+    /// Bytes that were received and not read; for a listener, connections that were not accepted yet.
+    unread: u32,
+    /// Number of the socket, as its descriptors name it.
+    pub inode: u64,
+}
+
+impl Row {
+    /// Reads a line of the table.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace().skip(1);
+        let local = address(words.next()?)?;
+        let remote = address(words.next()?)?;
+        let state = u8::from_str_radix(words.next()?, 16).ok()?;
+        let (unsent, unread) = words.next()?.split_once(':')?;
+        Some(Self {
+            local,
+            remote,
+            state: SocketState::of(state),
+            unsent: u32::from_str_radix(unsent, 16).ok()?,
+            unread: u32::from_str_radix(unread, 16).ok()?,
+            inode: words.nth(4)?.parse().ok()?,
+        })
+    }
+
+    /// Returns what the table tells of the socket. Nagle's algorithm and the round trip are not in it.
+    pub fn socket(&self) -> Socket {
+        let listens = self.state == SocketState::Listens;
+        Socket {
+            local: self.local,
+            remote: (!listens).then_some(self.remote),
+            state: self.state,
+            unaccepted: if listens { self.unread } else { 0 },
+            is_without_nodelay: false,
+            is_queued: self.unsent > 0,
+            is_held_by_nagle: false,
+            round_trip_us: None,
+        }
+    }
+}
+
+/// Reads an address such as `0100007F:1F90`, which is 127.0.0.1:8080: 32-bit words in memory order, and the port.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |at| u32::from_str_radix(ip.get(at..at + 8)?, 16).ok();
+    let ip = if ip.len() == 8 {
+        IpAddr::V4(Ipv4Addr::from(word(0)?.to_ne_bytes()))
+    } else {
+        let mut bytes = [0; 16];
+        for (index, four) in bytes.chunks_exact_mut(4).enumerate() {
+            four.copy_from_slice(&word(index * 8)?.to_ne_bytes());
+        }
+        IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+/// Returns the TCP sockets of the process's network namespace, of any process.
+pub fn table(process: Process) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for table in ["net/tcp", "net/tcp6"] {
+        let text = fs::read_to_string(process.path(table)).unwrap_or_default();
+        rows.extend(text.lines().filter_map(Row::parse));
+    }
+    rows
+}
+
+/// Returns the numbers of connections that the process's network namespace opened and accepted since it began.
+pub fn namespace_counts(process: Process) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(process.path("net/snmp")).ok()?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (lines.next()?.split(' '), lines.next()?.split(' '));
+    let counts: HashMap<_, _> = names.zip(values).collect();
+    let count = |name| counts.get(name)?.parse().ok();
+    Some((count("ActiveOpens")?, count("PassiveOpens")?))
+}
+
+/// Connections of a process so far.
+#[derive(Default)]
+pub struct Watched {
+    looks: u32,
+    sides: BTreeMap<Side, Peers>,
+    connections: HashSet<Ends>,
+    round_trips: BTreeMap<Side, (f64, u32)>,
+    /// Numbers of open connections to each address that this process connects to, look by look.
+    open: BTreeMap<SocketAddr, Vec<i64>>,
+}
+
+impl Watched {
+    /// Returns whether a connection is seen for the first time, and remembers it.
+    fn is_new(&mut self, ends: Ends) -> bool {
+        self.connections.len() < MOST_CONNECTIONS && self.connections.insert(ends)
+    }
+
+    fn side(&self, (local, remote): Ends) -> Side {
+        let accepts = Side::Accepts(local.port());
+        if self.sides.contains_key(&accepts) {
+            accepts
+        } else {
+            Side::Connects(remote)
+        }
+    }
+
+    /// Adds a look at all sockets of the process.
+    pub fn look(&mut self, own: &[Socket]) {
+        let is_first = self.looks == 0;
+        self.looks += 1;
+        for listener in own.iter().filter(|one| one.state == SocketState::Listens) {
+            let accepts = Side::Accepts(listener.local.port());
+            let peers = self.sides.entry(accepts).or_default();
+            peers.unaccepted_looks += u32::from(listener.unaccepted > 0);
+            peers.most_unaccepted = peers.most_unaccepted.max(listener.unaccepted);
+        }
+        for peers in self.sides.values_mut() {
+            peers.open = 0;
+        }
+        let (mut looked_at, mut without_nodelay) = (HashSet::new(), BTreeMap::new());
+        for socket in own.iter().filter(|one| one.state == SocketState::Open) {
+            let Some(ends) = socket.remote.map(|remote| (socket.local, remote)) else {
+                continue;
+            };
+            // Two descriptors may stand for one socket.
+            if !looked_at.insert(ends) {
+                continue;
+            }
+            let (is_new, side) = (self.is_new(ends), self.side(ends));
+            let peers = self.sides.entry(side).or_default();
+            peers.open += 1;
+            peers.opened += usize::from(is_new && !is_first);
+            let without: &mut usize = without_nodelay.entry(side).or_default();
+            *without += usize::from(socket.is_without_nodelay);
+            peers.without_nodelay = peers.without_nodelay.max(*without);
+            peers.queued_looks += u32::from(socket.is_queued);
+            peers.held_looks += u32::from(socket.is_held_by_nagle);
+            if let Some(round_trip_us) = socket.round_trip_us {
+                let (sum, count) = self.round_trips.entry(side).or_default();
+                *sum += f64::from(round_trip_us) / 1e3;
+                *count += 1;
+            }
+        }
+        for (side, peers) in &mut self.sides {
+            peers.most_open = peers.most_open.max(peers.open);
+            if let Side::Connects(to) = side {
+                let open = self.open.entry(*to).or_default();
+                open.push(i64::try_from(peers.open).unwrap_or(i64::MAX));
+            }
+        }
+    }
+
+    /// Adds the connections of `table` that have begun and ended since the last time.
+    pub fn look_for_ended(&mut self, table: &[Row], is_first: bool) {
+        for row in table.iter().filter(|row| row.state == SocketState::Ended) {
+            let ends = (row.local, row.remote);
+            let (is_new, side) = (self.is_new(ends), self.side(ends));
+            // Count only addresses that this process deals with; others are another process's.
+            if let Some(peers) = self.sides.get_mut(&side).filter(|_| is_new && !is_first) {
+                peers.ended += 1;
+            }
+        }
+    }
+
+    /// Returns the figures that the rules judge. `before` and `now` are the namespace's counts at the beginning and the end
+    /// of these `seconds`.
+    pub fn finish(
+        self,
+        seconds: f64,
+        before: Option<(u64, u64)>,
+        now: Option<(u64, u64)>,
+    ) -> Connections {
+        let counts = before.zip(now);
+        let mut connections = Connections {
+            seconds,
+            looks: self.looks,
+            namespace_opened: counts.map(|(before, now)| now.0.saturating_sub(before.0)),
+            namespace_accepted: counts.map(|(before, now)| now.1.saturating_sub(before.1)),
+            upstreams: Vec::new(),
+            listeners: Vec::new(),
+        };
+        for (side, mut peers) in self.sides {
+            peers.opened_per_second = peers.opened as f64 / seconds;
+            let round_trips = self.round_trips.get(&side);
+            peers.round_trip_ms = round_trips.map(|(sum, count)| sum / f64::from(*count));
+            let of_side = match side {
+                Side::Connects(to) => {
+                    peers.address = to.to_string();
+                    let open = self.open.get(&to).into_iter().flatten();
+                    peers.growth = Some(Part::of(open.copied()));
+                    &mut connections.upstreams
+                }
+                Side::Accepts(port) => {
+                    peers.address = format!("port {port}");
+                    &mut connections.listeners
+                }
+            };
+            of_side.push(peers);
+        }
+        for of_side in [&mut connections.upstreams, &mut connections.listeners] {
+            of_side.sort_by_key(|peers| std::cmp::Reverse((peers.opened, peers.most_open)));
+        }
+        connections
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_systems_table_is_read_and_a_damaged_one_is_not() {
+        let line = "   1: 0100007F:1F90 0200007F:D431 06 00000000:00000000 00:00000000 00000000  1000        0 4711 1";
+        let ends = ([127, 0, 0, 1], 8080).into();
+        let ends = (ends, ([127, 0, 0, 2], 54321).into());
+        let row = Row::parse(line).expect("a line");
+        assert_eq!((row.local, row.remote), ends);
+        assert_eq!((row.state, row.inode), (SocketState::Ended, 4711));
+        let mapped = address("0000000000000000FFFF00000100007F:0050");
+        assert_eq!(mapped, Some(SocketAddr::from(([127, 0, 0, 1], 80))));
+        let six = address("00000000000000000000000001000000:0050");
+        assert_eq!(six, Some(SocketAddr::from((Ipv6Addr::LOCALHOST, 80))));
+        for damaged in [
+            &line[..34],
+            &line[..20],
+            "",
+            "  sl  local_address rem_address st",
+            "1: é:1 2:2 01",
+        ] {
+            assert_eq!(Row::parse(damaged), None);
+        }
+    }
+
+    #[test]
+    fn a_listener_tells_how_many_connections_wait() {
+        let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000081 00:00000000 00000000  1000        0 99 1";
+        let socket = Row::parse(line).expect("a line").socket();
+        assert_eq!(
+            (socket.state, socket.unaccepted),
+            (SocketState::Listens, 129)
+        );
+        assert!(socket.remote.is_none() && !socket.is_queued);
+    }
+}
