@@ -9,6 +9,16 @@ use serde::Serialize;
 use crate::threads::ThreadProfile;
 use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
 
+/// Place from which a process is observed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// By the process itself, whose debug endpoints show more.
+    #[default]
+    Inside,
+    /// By another process, which sees no requests.
+    Outside,
+}
+
 /// Observations of a process during some time. A missing part was not observed.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
@@ -32,6 +42,8 @@ pub struct Evidence {
     pub descriptors: Option<Descriptors>,
     /// The functions with most samples in a CPU profile of the same time.
     pub cpu_profile: Option<String>,
+    /// Place from which the process was observed.
+    pub view: View,
     /// Observations that are missing, each with the reason.
     pub not_seen: Vec<String>,
 }

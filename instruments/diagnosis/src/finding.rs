@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::evidence::View;
+
 /// A fault that holds requests up or will, or a wait that takes most of the time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
@@ -81,8 +83,9 @@ impl Finding {
         }
     }
 
-    /// Returns the finding in lines; the first says what is wrong and where.
-    pub fn lines(&self) -> String {
+    /// Returns the finding in lines; the first says what is wrong and where. From inside, they name the endpoint that shows
+    /// it.
+    pub fn lines(&self, view: View) -> String {
         let words = Words {
             headline: String::new(),
             seen: self.seen.clone(),
@@ -90,7 +93,10 @@ impl Finding {
             fix: self.fix.clone(),
         };
         let mut lines = self.headline.clone();
-        let mut see = format!(" [{}]", self.see);
+        let mut see = match view {
+            View::Inside => format!(" [{}]", self.see),
+            View::Outside => String::new(),
+        };
         for (label, text) in words.labelled() {
             // The endpoint stands with the evidence.
             let endpoint = std::mem::take(&mut see);
@@ -130,7 +136,7 @@ mod tests {
         };
         let finding = Finding::fault("lock", 1.0, "/debug/await", words);
         assert_eq!(
-            finding.lines(),
+            finding.lines(View::Inside),
             "Requests wait for a lock at read (shop.rs:7).\n   Seen: 5 of 6 are there at once. [/debug/await]\n   \
              Fix: Drop the guard first."
         );

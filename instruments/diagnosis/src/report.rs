@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::evidence::{Answers, Connections, Evidence, Requests};
+use crate::evidence::{Answers, Connections, Evidence, Requests, View};
 use crate::finding::{Finding, Level};
 use crate::rules::{RULES, after, is_inside};
 use crate::thresholds::{LISTED, MANY_WORKERS, MUCH_OF_ALL};
@@ -18,6 +18,40 @@ const MOST_PLACES: usize = 2;
 #[derive(Debug, Serialize)]
 pub struct Report {
     seconds: f64,
+    /// Outcomes of requests; nothing where they were not observed.
+    #[serde(flatten)]
+    outcomes: Option<Outcomes>,
+    /// CPUs that the process kept busy on average.
+    cpus_used: f64,
+    cpus: usize,
+    /// True if the CPUs are the limit: the process used nearly all of their time.
+    is_cpu_limit: bool,
+    /// Places where threads compute most, with their share of all computing, if the CPUs are the limit.
+    computing: Option<String>,
+    /// The functions with most samples in a CPU profile of the same time.
+    cpu_profile: Option<String>,
+    /// Number of workers of the watched runtimes.
+    workers: usize,
+    /// Whether the process has debug endpoints that show what findings name.
+    #[serde(skip)]
+    view: View,
+    /// The most likely cause first; empty if nothing was found.
+    pub findings: Vec<Finding>,
+    /// Limits and full queues that most requests of a route wait for: on purpose, or too small.
+    pub bounds: Vec<Finding>,
+    /// Other waits that take most of a request's time, in this service or in its database; their cause was not seen.
+    pub waits: Vec<Finding>,
+    /// The line of the service at which requests spend much of their time, if there is one.
+    inside: Option<String>,
+    /// Places where requests spend their time, which need not be wrong.
+    spent: Vec<String>,
+    /// Observations that are missing, each with the reason.
+    pub not_seen: Vec<String>,
+}
+
+/// How requests ended, and how long they took.
+#[derive(Debug, Serialize)]
+struct Outcomes {
     /// Requests that were answered in this time.
     finished: u64,
     /// Requests that were given up before they had an answer.
@@ -32,29 +66,20 @@ pub struct Report {
     in_flight: f64,
     /// The mean time that a request took in the service.
     latency_ms: Option<f64>,
-    /// CPUs that the process kept busy on average.
-    cpus_used: f64,
-    cpus: usize,
-    /// True if the CPUs are the limit: the process used nearly all of their time.
-    is_cpu_limit: bool,
-    /// Places where threads compute most, with their share of all computing, if the CPUs are the limit.
-    computing: Option<String>,
-    /// The functions with most samples in a CPU profile of the same time.
-    cpu_profile: Option<String>,
-    /// Number of workers of the watched runtimes.
-    workers: usize,
-    /// The most likely cause first; empty if nothing was found.
-    pub findings: Vec<Finding>,
-    /// Limits and full queues that most requests of a route wait for: on purpose, or too small.
-    pub bounds: Vec<Finding>,
-    /// Other waits that take most of a request's time, in this service or in its database; their cause was not seen.
-    pub waits: Vec<Finding>,
-    /// The line of the service at which requests spend much of their time, if there is one.
-    inside: Option<String>,
-    /// Places where requests spend their time, which need not be wrong.
-    spent: Vec<String>,
-    /// Observations that are missing, each with the reason.
-    pub not_seen: Vec<String>,
+}
+
+impl Outcomes {
+    fn of(requests: &Requests) -> Self {
+        Self {
+            finished: requests.finished(),
+            dropped: requests.dropped(),
+            dropped_after: after(requests),
+            answers: requests.answers(),
+            upgraded: requests.upgraded,
+            in_flight: requests.in_flight,
+            latency_ms: requests.latency_ms,
+        }
+    }
 }
 
 impl Report {
@@ -88,19 +113,14 @@ impl Report {
         }
         Self {
             seconds: evidence.seconds,
-            finished: requests.finished(),
-            dropped: requests.dropped(),
-            dropped_after: after(requests),
-            answers: requests.answers(),
-            upgraded: requests.upgraded,
-            in_flight: requests.in_flight,
-            latency_ms: requests.latency_ms,
+            outcomes: evidence.requests.as_ref().map(Outcomes::of),
             cpus_used: evidence.cpus_used,
             cpus: evidence.cpus,
             is_cpu_limit,
             computing: threads.and_then(|threads| threads.computing()),
             cpu_profile: evidence.cpu_profile.clone(),
             workers,
+            view: evidence.view,
             findings,
             bounds,
             waits,
@@ -118,17 +138,23 @@ impl Report {
         };
         let mut says = Vec::new();
         for finding in Self::new(&evidence).findings {
-            says.push(finding.lines());
+            says.push(finding.lines(View::Inside));
         }
         says
     }
 
     fn head(&self) -> String {
+        let Some(outcomes) = &self.outcomes else {
+            return format!(
+                "In {:.0} s the process used {:.2} of {} CPUs.",
+                self.seconds, self.cpus_used, self.cpus
+            );
+        };
         let mut head = format!(
             "In {:.0} s {} requests were answered",
-            self.seconds, self.finished
+            self.seconds, outcomes.finished
         );
-        let answers = &self.answers;
+        let answers = &outcomes.answers;
         let mut classes = Vec::new();
         for (count, class) in [
             (answers.successful, "2xx"),
@@ -144,31 +170,34 @@ impl Report {
         if classes.len() > 1 || answers.server_errors + answers.client_errors > 0 {
             head = format!("{head} ({})", classes.join(", "));
         }
-        if self.dropped > 0 {
+        if outcomes.dropped > 0 {
             head = format!(
                 "{head}, and {} were given up{}",
-                self.dropped, self.dropped_after
+                outcomes.dropped, outcomes.dropped_after
             );
         }
-        if let Some(ms) = self.latency_ms {
+        if let Some(ms) = outcomes.latency_ms {
             head = format!("{head}, {ms:.1} ms each in here");
         }
-        if self.upgraded > 0 {
+        if outcomes.upgraded > 0 {
             head = format!(
                 "{head}; {} connections were upgraded since the start",
-                self.upgraded
+                outcomes.upgraded
             );
         }
         format!(
             "{head}; {:.1} at once; {:.2} of {} CPUs used.",
-            self.in_flight, self.cpus_used, self.cpus
+            outcomes.in_flight, self.cpus_used, self.cpus
         )
     }
 
     /// Returns the sentence for a report without a fault.
     fn all_clear(&self) -> String {
-        let asked = self.finished > 0 || self.in_flight > 0.0;
-        if !asked && self.upgraded > 0 {
+        let Some(outcomes) = &self.outcomes else {
+            return "No fault stands out in what was seen.".to_owned();
+        };
+        let asked = outcomes.finished > 0 || outcomes.in_flight > 0.0;
+        if !asked && outcomes.upgraded > 0 {
             return "No request came by. The connections that were upgraded, such as WebSockets, are not in the await \
                     profile: see what the threads do in /debug/threads, or wrap their futures by `AwaitProfiler::wrap`."
                 .to_owned();
@@ -211,7 +240,10 @@ impl Report {
                     "{says} By a CPU profile of these seconds (/debug/pprof/last?format=svg): {top}."
                 );
             }
-            None => says += " All of it is in /debug/pprof/flamegraph.",
+            None if self.view == View::Inside => {
+                says += " All of it is in /debug/pprof/flamegraph.";
+            }
+            None => {}
         }
         if self.workers >= MANY_WORKERS * self.cpus {
             let cpus = match self.cpus {
@@ -232,7 +264,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.head())?;
         for (number, finding) in (1..).zip(&self.findings) {
-            writeln!(f, "{number}. {}", finding.lines())?;
+            writeln!(f, "{number}. {}", finding.lines(self.view))?;
         }
         if self.findings.is_empty() {
             writeln!(f, "{}", self.all_clear())?;
@@ -241,10 +273,10 @@ impl fmt::Display for Report {
             writeln!(f, "{}", self.cpu())?;
         }
         for bound in &self.bounds {
-            writeln!(f, "Bound: {}", bound.lines())?;
+            writeln!(f, "Bound: {}", bound.lines(self.view))?;
         }
         for wait in &self.waits {
-            writeln!(f, "Wait: {}", wait.lines())?;
+            writeln!(f, "Wait: {}", wait.lines(self.view))?;
         }
         for spent in &self.spent {
             writeln!(f, "{spent}.")?;
@@ -358,6 +390,41 @@ mod tests {
                  10.8 at once;"
             ),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn a_report_from_outside_counts_no_requests_and_names_no_endpoints() {
+        let descriptors = crate::evidence::Descriptors {
+            limit: 10,
+            most_open: 10,
+            ..crate::evidence::Descriptors::default()
+        };
+        let mut evidence = Evidence {
+            seconds: 10.0,
+            cpus: 2,
+            cpus_used: 0.5,
+            view: View::Outside,
+            ..Evidence::default()
+        };
+        let clear = Report::new(&evidence).to_string();
+        assert!(
+            clear.starts_with("In 10 s the process used 0.50 of 2 CPUs.\nNo fault stands out"),
+            "{clear}"
+        );
+        evidence.descriptors = Some(descriptors);
+        evidence.cpus_used = 2.0;
+        let text = Report::new(&evidence).to_string();
+        assert!(text.contains("1. 10 of 10 file descriptors"), "{text}");
+        assert!(
+            !text.contains("/debug/") && !text.contains("request"),
+            "{text}"
+        );
+        evidence.view = View::Inside;
+        assert!(
+            Report::new(&evidence)
+                .to_string()
+                .contains("[/debug/memory]")
         );
     }
 

@@ -116,6 +116,8 @@ pub const BLOCKED: f64 = 0.2;
 pub const BUSY: f64 = 0.5;
 /// Smallest share of the time for which threads that run requests compute, if one of them did not yield for [`HELD`].
 pub const BUSY_WHILE_HELD: f64 = 0.1;
+/// Smallest share of the time for which one thread computes, if no heartbeat tells whether it yields.
+pub const BUSIEST: f64 = 0.9;
 /// Shortest CPU time, in seconds, for which a thread did not yield.
 pub const HELD: f64 = 0.01;
 /// Shortest CPU time, in seconds, for which a thread did not yield that is a finding even if it is rare.

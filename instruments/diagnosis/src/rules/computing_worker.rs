@@ -5,7 +5,7 @@ use crate::finding::{Finding, Words};
 use crate::threads::State;
 use crate::threads::seen::{Seen, in_state, is_told, most_frequent, place, worst};
 use crate::thresholds::{
-    BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, MOST_COMPUTING,
+    BUSIEST, BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, MOST_COMPUTING,
 };
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -36,7 +36,10 @@ impl<'a> Computing<'a> {
         let busy = of_all as f64 / samples.max(1) as f64;
         let share = found.samples as f64 / of_all.max(1) as f64;
         let held = held(evidence);
-        let is_busy = busy >= BUSY || held >= HELD && busy >= BUSY_WHILE_HELD;
+        // Without a heartbeat, a thread that computes all the time is the sign of one that does not yield.
+        let busiest = threads.iter().map(|thread| thread.running);
+        let is_one_busy = evidence.runtimes.is_empty() && busiest.fold(0.0, f64::max) >= BUSIEST;
+        let is_busy = busy >= BUSY || (held >= HELD || is_one_busy) && busy >= BUSY_WHILE_HELD;
         let is_one_place = share >= MOST_COMPUTING && found.samples >= FEWEST_SAMPLES;
         // Who is blocked most of the time is not held up by what else it does.
         if !is_busy || !is_one_place || !is_told(found.most) || worst(&profile.drive()) >= BUSY {
@@ -52,10 +55,13 @@ impl<'a> Computing<'a> {
 
     fn finding(&self, evidence: &Evidence) -> Finding {
         let (busy, share) = (self.busy * 100.0, self.share * 100.0);
-        let mut seen = format!(
-            "They compute {busy:.0} % of the time, {share:.0} % of that there; one did not yield for {:.0} ms.",
-            self.held * 1e3
-        );
+        let mut seen = format!("They compute {busy:.0} % of the time, {share:.0} % of that there");
+        // Without a heartbeat nobody knows whether they yield.
+        if evidence.runtimes.is_empty() {
+            seen += ".";
+        } else {
+            seen = format!("{seen}; one did not yield for {:.0} ms.", self.held * 1e3);
+        }
         let had_cpu = evidence
             .threads
             .as_ref()
@@ -218,6 +224,24 @@ mod tests {
         assert!(!parts(0.3, 0.9, HELD).is_empty());
         assert!(parts(0.9, MOST_COMPUTING - 0.01, 0.0).is_empty());
         assert!(!parts(0.9, MOST_COMPUTING + 0.01, 0.0).is_empty());
+    }
+
+    #[test]
+    fn one_thread_that_computes_all_the_time_is_told_where_there_is_no_heartbeat() {
+        let at = |running: f64, has_heartbeat: bool| {
+            let mut busy = Thread::of("tokio worker", vec![runs(90, &[WORKER, "shop::rank"])]);
+            busy.running = running;
+            let idle = Thread::of("tokio worker", vec![Stack::of(300, State::Idle, &[WORKER])]);
+            let mut evidence = of_threads(vec![busy, idle], 0.0);
+            if !has_heartbeat {
+                evidence.runtimes.clear();
+            }
+            look(&evidence)
+        };
+        assert!(at(BUSIEST - 0.01, false).is_empty());
+        let told = at(BUSIEST, false).remove(0);
+        assert!(!told.seen.contains("yield"), "{told:?}");
+        assert!(at(1.0, true).is_empty());
     }
 
     #[test]

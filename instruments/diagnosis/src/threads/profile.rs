@@ -19,6 +19,8 @@ pub struct ThreadProfile {
     /// Mean duration of a stop, in microseconds, from the order to stop until the thread went on. The thread itself
     /// stood still for at most this long: where all CPUs are busy, it takes time to stop.
     pub stop_us: f64,
+    /// Duration of the longest stop, in microseconds, counted the same way.
+    pub longest_stop_us: f64,
     /// Note for the reader, if there is one, such as why there are no stacks.
     pub note: Option<String>,
     /// Threads that were seen.
@@ -267,6 +269,7 @@ impl ThreadProfile {
             moments,
             stops: 0,
             stop_us: 0.0,
+            longest_stop_us: 0.0,
             note: None,
             threads,
         }

@@ -63,6 +63,7 @@ impl ThreadProfile {
             moments: samples.moments,
             stops: samples.stops,
             stop_us: samples.stopped.as_secs_f64() * 1e6 / samples.stops.max(1) as f64,
+            longest_stop_us: samples.longest_stop.as_secs_f64() * 1e6,
             note: refused.or_else(|| names.note(&known)),
             threads,
         }

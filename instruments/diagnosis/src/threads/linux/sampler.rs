@@ -90,6 +90,8 @@ pub struct Samples {
     pub(super) stops: u64,
     /// Total time of all stops, each from the order to stop until the thread went on.
     pub(super) stopped: Duration,
+    /// The longest of them.
+    pub(super) longest_stop: Duration,
     /// Reason why stacks are missing.
     pub(super) refused: Option<String>,
     /// True if any stack could be read.
@@ -263,6 +265,7 @@ impl Sampler {
                 self.samples.stops += 1;
                 self.samples.has_stacks |= stop.has_stack();
                 self.samples.stopped += stop.took;
+                self.samples.longest_stop = self.samples.longest_stop.max(stop.took);
                 // The thread has run once to stop, and once to go on.
                 caused = 2;
                 let callers = self

@@ -147,13 +147,12 @@ impl Call {
         })
     }
 
-    /// Returns whether a program would see that it was stopped in this call. A socket of another process cannot be
-    /// asked for its time-out, so it counts as having one.
-    fn is_not_restarted(self, pid: c_int) -> bool {
+    /// Returns whether a program would see that it was stopped in this call.
+    fn is_not_restarted(self, orders: &Orders<'_>) -> bool {
         match self {
             Self::Number(number, first) => {
                 NOT_RESTARTED.contains(&number)
-                    || OF_SOCKETS.contains(&number) && (pid != 0 || times_out(first))
+                    || OF_SOCKETS.contains(&number) && orders.times_out(first)
             }
             Self::Running | Self::None => false,
         }
@@ -231,8 +230,34 @@ impl Stop {
 struct Orders<'a> {
     /// Number of the process whose threads are stopped; 0 for the calling one.
     pid: c_int,
-    stops: &'a mut [Stop],
+    /// Descriptor of that process; negative for the calling one, or if the system has none (before Linux 5.3).
+    pid_descriptor: c_int,
     stacks: &'a [(u64, u64)],
+}
+
+impl Orders<'_> {
+    /// Returns whether this descriptor of the process is a socket with a time-out.
+    ///
+    /// A socket of another process is asked through a copy of its descriptor, which exists for some microseconds. If the
+    /// system gives no copy (before Linux 5.6), the socket counts as having a time-out.
+    fn times_out(&self, descriptor: c_int) -> bool {
+        if self.pid == 0 {
+            return times_out(descriptor);
+        }
+        // SAFETY: both calls take integers. The copy is this process's own, and it is closed once.
+        unsafe {
+            let copy = libc::syscall(libc::SYS_pidfd_getfd, self.pid_descriptor, descriptor, 0);
+            let Ok(copy) = c_int::try_from(copy) else {
+                return true;
+            };
+            if copy < 0 {
+                return true;
+            }
+            let times_out = times_out(copy);
+            libc::syscall(libc::SYS_close, copy);
+            times_out
+        }
+    }
 }
 
 /// Stops these threads, one at a time and each at most once, and returns the CPU time of the child that did it.
@@ -254,7 +279,18 @@ pub(crate) fn take(
     } else {
         c_int::try_from(process.pid()).unwrap_or(c_int::MAX)
     };
-    let mut orders = Orders { pid, stops, stacks };
+    let pid_descriptor = match pid {
+        0 => -1,
+        // SAFETY: it takes integers. Descriptors are of 32 bits.
+        #[allow(clippy::cast_possible_truncation)]
+        pid => unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) as c_int },
+    };
+    let orders = Orders {
+        pid,
+        pid_descriptor,
+        stacks,
+    };
+    let mut given = (orders, stops);
     // Descriptors are shared, so that none stays open longer than the service wants. The child's end sends no signal.
     let flags = libc::CLONE_VM
         | libc::CLONE_VFORK
@@ -266,17 +302,20 @@ pub(crate) fn take(
     // SAFETY: it is integers.
     let mut usage: libc::rusage = unsafe { zeroed() };
     // SAFETY: both sets are this function's, and the mask is this thread's alone. The child has a stack of its own,
-    // which outlives it: `clone` returns when it has ended (CLONE_VFORK). Until then nobody else uses `orders`.
+    // which outlives it: `clone` returns when it has ended (CLONE_VFORK). Until then nobody else uses `given`.
     let (child, error) = unsafe {
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
         let top = own_stack.as_mut_ptr_range().end.cast();
-        let child = libc::clone(child, top, flags, from_mut(&mut orders).cast());
+        let child = libc::clone(child, top, flags, from_mut(&mut given).cast());
         let error = std::io::Error::last_os_error();
         if child > 0 {
             libc::wait4(child, null_mut(), libc::__WALL, &raw mut usage);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
+        if pid_descriptor >= 0 {
+            libc::close(pid_descriptor);
+        }
         (child, error)
     };
     if child > 0 {
@@ -332,9 +371,9 @@ pub(crate) fn own_tid() -> i32 {
 }
 
 /// Runs in the child. Nothing here may allocate, lock or panic.
-extern "C" fn child(orders: *mut c_void) -> c_int {
-    // SAFETY: `take` passes its orders, which nobody else uses while it waits for this.
-    let Orders { pid, stops, stacks } = unsafe { &mut *orders.cast::<Orders<'_>>() };
+extern "C" fn child(given: *mut c_void) -> c_int {
+    // SAFETY: `take` passes both, which nobody else uses while it waits for this.
+    let (orders, stops) = unsafe { &mut *given.cast::<(Orders<'_>, &mut [Stop])>() };
     let ends_with_parent = c_long::from(libc::SIGKILL);
     // In the kernel's layout: a handler (none), flags, a restorer, and a mask. The child has a disposition of its own.
     let default = [0_usize; 4];
@@ -362,12 +401,12 @@ extern "C" fn child(orders: *mut c_void) -> c_int {
             continue;
         };
         stop.call = call;
-        if call.is_not_restarted(*pid) {
+        if call.is_not_restarted(orders) {
             stop.outcome = Outcome::Spared;
             continue;
         }
         let began = now();
-        let is_in_time = stop_one(stop, *pid, stacks);
+        let is_in_time = stop_one(stop, orders);
         stop.took = now().saturating_sub(began);
         if !is_in_time {
             // The kernel cancels the order to stop when this process ends.
@@ -378,7 +417,7 @@ extern "C" fn child(orders: *mut c_void) -> c_int {
 }
 
 /// Stops one thread, copies its registers and stack, and lets it go. Returns false if it did not stop in time.
-fn stop_one(stop: &mut Stop, pid: c_int, stacks: &[(u64, u64)]) -> bool {
+fn stop_one(stop: &mut Stop, orders: &Orders<'_>) -> bool {
     if let Err(error) = ptrace(libc::PTRACE_SEIZE, stop.tid, 0, 0) {
         let is_gone = error == libc::ESRCH;
         stop.outcome = if is_gone {
@@ -405,7 +444,7 @@ fn stop_one(stop: &mut Stop, pid: c_int, stacks: &[(u64, u64)]) -> bool {
     };
     let place = &raw mut registers as usize;
     if ptrace(libc::PTRACE_GETREGSET, stop.tid, NT_PRSTATUS, place).is_ok() {
-        stop.copied = copy_stack(pid, stop.registers()[1], &mut stop.stack, stacks);
+        stop.copied = copy_stack(orders, stop.registers()[1], &mut stop.stack);
         stop.outcome = Outcome::Taken;
         #[cfg(target_arch = "x86_64")]
         #[allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)] // as registers are
@@ -503,7 +542,8 @@ fn wait_for(tid: c_int) -> Option<c_int> {
 }
 
 /// Copies from the stack pointer upwards, at most to the end of that part of memory, and returns the number of bytes.
-fn copy_stack(pid: c_int, from: u64, to: &mut [u8], stacks: &[(u64, u64)]) -> usize {
+fn copy_stack(orders: &Orders<'_>, from: u64, to: &mut [u8]) -> usize {
+    let stacks = orders.stacks;
     let after = stacks.partition_point(|(start, _)| *start <= from);
     let Some((_, end)) = after.checked_sub(1).and_then(|at| stacks.get(at)) else {
         return 0;
@@ -522,7 +562,7 @@ fn copy_stack(pid: c_int, from: u64, to: &mut [u8], stacks: &[(u64, u64)]) -> us
     // SAFETY: by way of the kernel, which fails where memory is gone, where reading it would end the process. It writes
     // at most the length of `to`.
     let copied = unsafe {
-        let pid = match pid {
+        let pid = match orders.pid {
             0 => libc::syscall(libc::SYS_getpid),
             other => c_long::from(other),
         };
