@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
-use diagnosis::{Evidence, Report};
+use diagnosis::{Evidence, Neighbours, Process, Report};
 use serde::Serialize;
 
 use crate::cpu_profile::CpuProfile;
@@ -40,6 +40,7 @@ impl WithText {
 /// Runs all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
 pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     let before = ProcessTime::now();
+    let neighbours = Neighbours::begin(Process::this());
     let runtimes = || shared.runtimes.all();
     let (waits, threads, heartbeat, memory, sockets, descriptors, cpu) = tokio::join!(
         shared.waits.record(duration, None),
@@ -55,6 +56,7 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
         seconds,
         cpus: cpus(),
         cpus_used: before.elapsed().as_secs_f64() / seconds,
+        cpus_of_others: neighbours.and_then(|neighbours| neighbours.cpus_used()),
         ..Evidence::default()
     };
     let not_seen = &mut seen.not_seen;

@@ -28,6 +28,8 @@ pub struct Evidence {
     pub cpus: usize,
     /// Mean number of CPUs that the process kept busy.
     pub cpus_used: f64,
+    /// Mean number of CPUs that other programs kept busy, out of those that the process may use.
+    pub cpus_of_others: Option<f64>,
     /// Outcomes of requests, and the places where they waited.
     pub requests: Option<Requests>,
     /// Profile of threads.
@@ -52,6 +54,26 @@ impl Evidence {
     /// Returns whether the CPUs are the limit: the process used nearly all of their time.
     pub fn is_cpu_limit(&self) -> bool {
         self.cpus_used >= crate::thresholds::CPU_LIMIT * self.cpus as f64
+    }
+
+    /// Returns the share of the CPU time that the process wanted and other programs had, from 0 to 1.
+    ///
+    /// Threads of a busy process also wait for each other, and other programs may run while none waits. So it is the
+    /// smaller of both: the time that threads waited, and the time that others ran.
+    pub fn cpu_lost(&self) -> f64 {
+        let (Some(threads), Some(others)) = (&self.threads, self.cpus_of_others) else {
+            return 0.0;
+        };
+        let mut waited = 0.0;
+        for thread in &threads.threads {
+            waited += thread.delayed_s;
+        }
+        let lost = others.min(waited / self.seconds);
+        if lost > 0.0 {
+            lost / (self.cpus_used + lost)
+        } else {
+            0.0
+        }
     }
 
     /// Returns the number of connections to other services that were open at once; 1 if that is not known.

@@ -10,6 +10,7 @@ pub mod descriptors;
 pub mod evidence;
 mod finding;
 pub mod maps;
+mod neighbours;
 mod process;
 mod report;
 mod rules;
@@ -22,5 +23,6 @@ mod waiting;
 
 pub use evidence::Evidence;
 pub use finding::{Finding, Level, Words};
+pub use neighbours::Neighbours;
 pub use process::Process;
 pub use report::Report;

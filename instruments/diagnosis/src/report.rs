@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::evidence::{Answers, Connections, Evidence, Requests, View};
 use crate::finding::{Finding, Level};
 use crate::rules::{RULES, after, is_inside};
-use crate::thresholds::{LISTED, MANY_WORKERS, MUCH_OF_ALL};
+use crate::thresholds::{CPU_LOST, LISTED, MANY_WORKERS, MUCH_OF_ALL};
 
 /// Most causes that a report names.
 const MOST_FINDINGS: usize = 4;
@@ -26,6 +26,8 @@ pub struct Report {
     cpus: usize,
     /// True if the CPUs are the limit: the process used nearly all of their time.
     is_cpu_limit: bool,
+    /// Share of the CPU time that the process wanted and other programs had.
+    cpu_lost: f64,
     /// Places where threads compute most, with their share of all computing, if the CPUs are the limit.
     computing: Option<String>,
     /// The functions with most samples in a CPU profile of the same time.
@@ -117,6 +119,7 @@ impl Report {
             cpus_used: evidence.cpus_used,
             cpus: evidence.cpus,
             is_cpu_limit,
+            cpu_lost: evidence.cpu_lost(),
             computing: threads.and_then(|threads| threads.computing()),
             cpu_profile: evidence.cpu_profile.clone(),
             workers,
@@ -263,6 +266,14 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.head())?;
+        if self.cpu_lost >= CPU_LOST {
+            writeln!(
+                f,
+                "Other programs had {:.0} % of the CPU time that this process wanted: its times are longer than on a \
+                 machine of its own.",
+                self.cpu_lost * 100.0
+            )?;
+        }
         for (number, finding) in (1..).zip(&self.findings) {
             writeln!(f, "{number}. {}", finding.lines(self.view))?;
         }
@@ -465,5 +476,29 @@ mod tests {
         assert!(
             at(1.8).contains("The CPU is a limit") && at(1.8).contains("8 workers share 2 CPUs")
         );
+    }
+
+    #[test]
+    fn a_crowded_machine_is_named_from_a_share_of_the_time() {
+        let at = |others: f64, delayed_s: f64| {
+            let mut worker = crate::threads::Thread::of("tokio worker", Vec::new());
+            worker.delayed_s = delayed_s;
+            let mut evidence = crate::testing::of_threads(vec![worker], 0.0);
+            evidence.cpus_used = 0.8;
+            evidence.cpus_of_others = Some(others);
+            Report::new(&evidence).to_string()
+        };
+        let waited = 0.3 * crate::testing::of_threads(Vec::new(), 0.0).seconds;
+        let crowded = at(1.5, waited);
+        assert!(
+            crowded.contains("Other programs had 27 % of the CPU time"),
+            "{crowded}"
+        );
+        // Threads wait for each other, or others run while none waits.
+        assert!(!at(0.1, waited).contains("Other programs"));
+        assert!(!at(1.5, waited / 3.0).contains("Other programs"));
+        let least = CPU_LOST * 0.8 / (1.0 - CPU_LOST);
+        assert!(at(least * 1.01, 9.0 * waited).contains("Other programs had 20 %"));
+        assert!(!at(least * 0.99, 9.0 * waited).contains("Other programs"));
     }
 }

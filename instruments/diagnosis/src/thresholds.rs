@@ -161,6 +161,8 @@ pub const UNEVEN_IDLE: f64 = 0.2;
 
 /// Share of the CPUs' time from which the CPUs are the limit.
 pub const CPU_LIMIT: f64 = 0.9;
+/// Share of the CPU time that the process wanted and other programs had, from which its times are not its own.
+pub const CPU_LOST: f64 = 0.2;
 /// Workers for each CPU from which a few blocking calls do not explain their number.
 pub const MANY_WORKERS: usize = 4;
 /// Share of a rise that each half of the time has to have. A straight line has a half in each, a single step has
