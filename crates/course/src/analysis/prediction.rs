@@ -70,6 +70,7 @@ impl Inputs {
         let of_probe = |probe| median_of(&own_rounds, probe, rate);
         let measured_by = match &record.chapter.law {
             Law::Little { measured_by, .. } => measured_by.as_ref(),
+            Law::Overload { measured_by, .. } => Some(measured_by),
             _ => None,
         };
         let call = |round: &Round| round.readings.get(measured_by?).copied();
@@ -168,6 +169,12 @@ pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Predi
         }
         Law::Amdahl { removes, left, .. } => laws::amdahl(removes, *left, inputs.probe_gain?),
         Law::Utilisation { work_ms } => Some(laws::utilisation(*work_ms, users)),
+        Law::Overload {
+            permits, hold_ms, ..
+        } => {
+            let hold_s = inputs.call_s.unwrap_or(hold_ms / 1e3);
+            laws::overload(*permits, hold_s, scenario)
+        }
         Law::Wait { .. } => Some(laws::wait(users, inputs.bystander_ms?)),
         Law::Workers { .. } => Some(laws::workers(inputs.side_by_side?)),
         Law::Locality {

@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{error::ChapterFileError, scenario::Scenario};
+pub use self::{
+    error::ChapterFileError,
+    scenario::{RetryRule, Scenario},
+};
 use crate::measurement::{
     checked,
     claim::{Claims, Role},
@@ -19,13 +22,16 @@ use engine::{
     metric::Unit,
     profile::ProfileKind,
     statistics::{FIRST_LOOK, Looks},
-    traffic::{Arrivals, Paced, Spacing, Traffic},
+    traffic::{Paced, Spacing, Traffic},
 };
 
 /// Counter on `/metrics`: times that worker threads of the service's runtime went to sleep.
 pub const WORKER_PARKS: &str = "tokio_worker_parks";
 /// Arguments that configure the lab's own upstream. They mean nothing to another upstream.
 const OF_THE_EMBEDDED_UPSTREAM: [&str; 2] = ["--tls", "--upstream-latency-ms"];
+
+/// Status by which a service says that it cannot serve a request now.
+const SHED: u16 = 503;
 
 /// The whole file. Durations are seconds unless a key says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -391,6 +397,9 @@ impl ChapterFile {
                     "{name}: it has no users; say how many `users` there are, or how many `users_per_cpu`"
                 ));
             }
+            if let Some(what) = scenario.contradiction() {
+                return Some(format!("{name}.{what}"));
+            }
             let asked = [
                 ("write_share", "write", scenario.write_share, self.write.is_some()),
                 ("bystanders_per_second", "bystander", scenario.bystanders_per_second, self.bystander.is_some()),
@@ -423,7 +432,12 @@ impl ChapterFile {
     pub fn load_of(&self, scenario: &Scenario) -> Traffic {
         let share = scenario.write_share;
         let writes = self.write.as_ref().filter(|_| share > 0.0);
-        let own = self.exchange.route(1.0 - share);
+        let mut own = self.exchange.route(1.0 - share);
+        if scenario.give_up_after_s.is_some() {
+            for request in &mut own.requests {
+                request.expected.allowed = [SHED].into();
+            }
+        }
         let per_second = scenario.bystanders_per_second;
         let bystander = self.bystander.as_ref().filter(|_| per_second > 0.0);
         Traffic {
@@ -432,9 +446,9 @@ impl ChapterFile {
                 per_second,
                 spacing: Spacing::Even,
             }),
-            arrivals: Arrivals::Closed {
-                think: scenario.think(),
-            },
+            arrivals: scenario.arrivals(),
+            phases: scenario.phases.as_slice().into(),
+            clients: scenario.clients(),
             keep_alive: scenario.keep_alive,
             warm_up: Duration::from_secs_f64(scenario.warm_up_s),
             duration: Duration::from_secs_f64(scenario.duration_s),

@@ -90,6 +90,23 @@ pub enum Law {
         #[serde(deserialize_with = "checked::positive")]
         work_ms: f64,
     },
+    /// The fluid model of a queue (L. Kleinrock, "Queueing Systems", volume 2, 1976, chapter 2): while requests come at
+    /// λ and at most μ = c/S leave, with `c` permits that are each held for `S`, the queue grows by (λ - μ)t. It drains
+    /// once λ is below μ. Who finds a queue of `q` waits for q/μ.
+    ///
+    /// Clients wait for the scenario's `give_up_after_s`. In a queue without a bound, those are answered in time who
+    /// find one that is shorter than that allows. If the queue is never longer, everything that leaves is in time. The
+    /// prediction is the ratio of the two goodputs over the scenario's phases.
+    Overload {
+        /// Requests that are served at once.
+        #[serde(deserialize_with = "checked::some")]
+        permits: u32,
+        /// Time for which a permit is held, in milliseconds.
+        #[serde(deserialize_with = "checked::positive")]
+        hold_ms: f64,
+        /// Counter on `/metrics` for the length of a hold in the problem's own rounds, in seconds. Timers round up.
+        measured_by: String,
+    },
     /// Own time and wait: a request takes R = S + W, its own time `S` and its wait `W` in queues (E. D.
     /// Lazowska and others, "Quantitative System Performance", 1984, chapter 1). A fix that takes the queue
     /// away and leaves the request as it is makes it R/S times as short.
@@ -135,6 +152,7 @@ impl Law {
             Self::Barrier { .. } => "The barrier of a fair lock",
             Self::Amdahl { .. } => "Amdahl's law",
             Self::Utilisation { .. } => "The utilisation law",
+            Self::Overload { .. } => "The fluid model of a queue",
             Self::Wait { .. } => "Own time and wait",
             Self::Workers { .. } => "Workers, CPUs and memory",
             Self::Locality { .. } => "The locality mix",
@@ -144,7 +162,9 @@ impl Law {
     /// Returns the shortest time in ms that a correct answer can take, if the law knows one.
     pub fn shortest_answer_ms(&self) -> Option<f64> {
         match self {
-            Self::Little { call_ms: ms, .. } | Self::Barrier { hold_ms: ms } => Some(*ms),
+            Self::Little { call_ms: ms, .. }
+            | Self::Barrier { hold_ms: ms }
+            | Self::Overload { hold_ms: ms, .. } => Some(*ms),
             _ => None,
         }
     }
@@ -170,6 +190,7 @@ impl Law {
         match self {
             Self::Workers { .. } => vec![CPUS, WORKERS],
             Self::Little { measured_by, .. } => measured_by.iter().map(String::as_str).collect(),
+            Self::Overload { measured_by, .. } => vec![measured_by],
             _ => Vec::new(),
         }
     }

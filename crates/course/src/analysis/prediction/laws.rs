@@ -1,7 +1,11 @@
 //! Predictions of the laws, each with a sentence that explains it.
 
+use std::slice;
+
 use super::Prediction;
+use crate::measurement::chapter_file::Scenario;
 use engine::figures;
+use engine::traffic::Phase;
 
 /// Predicts by Little's law, for users who think for `think` seconds.
 pub(super) fn little(call_ms: f64, in_flight: u32, users: u32, think: f64) -> Prediction {
@@ -109,6 +113,74 @@ pub(super) fn utilisation(work_ms: f64, users: u32) -> Prediction {
             figures::ratio(ratio)
         ),
     )
+}
+
+/// Predicts by the fluid model of a queue, whose `permits` are each held for `hold_s`. `None` without clients that give
+/// up, or if no request is answered in time.
+pub(super) fn overload(permits: u32, hold_s: f64, scenario: &Scenario) -> Option<Prediction> {
+    let capacity = f64::from(permits) / hold_s;
+    // Who finds a longer queue than this leaves before the answer.
+    let longest = capacity * (scenario.give_up_after_s? - hold_s).max(0.0);
+    let whole = Phase {
+        share: 1.0,
+        seconds: scenario.whole_s(),
+    };
+    let phases = match &scenario.phases[..] {
+        [] => slice::from_ref(&whole),
+        phases => phases,
+    };
+    let (mut unbounded, mut bounded) = (Queue::default(), Queue::default());
+    let (mut in_time, mut at_best) = (0.0, 0.0);
+    let (mut grown, mut late_s) = (0.0_f64, 0.0);
+    for phase in phases {
+        let rate = scenario.per_second * phase.share;
+        let late = unbounded.pass(rate, capacity, phase.seconds, longest);
+        in_time += rate * (phase.seconds - late);
+        grown = grown.max(unbounded.length);
+        late_s = late;
+        // What a bounded queue refuses is never in it.
+        let late = bounded.pass(rate, capacity, phase.seconds, longest);
+        at_best += rate * (phase.seconds - late) + capacity * late;
+        bounded.length = bounded.length.min(longest);
+    }
+    let ratio = at_best / in_time;
+    (in_time > 0.0).then(|| {
+        Prediction::of_gain(
+            ratio,
+            format!(
+                "{permits} permits, each held for {}, let {} requests per second pass. The queue grows to {}, and {} of \
+                 the last phase pass before answers are in time again; with a bounded queue {} times as many are.",
+                figures::milliseconds(1e3 * hold_s),
+                figures::count(capacity.round()),
+                figures::count(grown.round()),
+                figures::milliseconds(1e3 * late_s),
+                figures::ratio(ratio)
+            ),
+        )
+    })
+}
+
+/// A queue as a fluid.
+#[derive(Default)]
+struct Queue {
+    length: f64,
+}
+
+impl Queue {
+    /// Lets requests come at `rate` for some `seconds`, and returns for how long the queue was over `longest`.
+    fn pass(&mut self, rate: f64, capacity: f64, seconds: f64, longest: f64) -> f64 {
+        let growth = rate - capacity;
+        let end = (self.length + growth * seconds).max(0.0);
+        let until = (longest - self.length) / growth;
+        let late = match (self.length > longest, end > longest) {
+            (true, true) => seconds,
+            (false, false) => 0.0,
+            (true, false) => until,
+            (false, true) => seconds - until,
+        };
+        self.length = end;
+        late
+    }
 }
 
 /// Predicts by own time and wait: the latency of the problem's bystanders alone and beside the load, in ms.

@@ -144,10 +144,14 @@ pub enum Metric {
     /// 99th percentile of the bystanders' latency in ms, from the scheduled moment: smaller is
     /// better.
     BystanderP99Ms,
+    /// Time in ms from the begin of the load's last phase until answers are in time again: smaller is better. It is at
+    /// least a tenth of a second.
+    RecoveryMs,
 }
 
 impl Metric {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 5] = [
+        Self::RecoveryMs,
         Self::RequestsPerSecond,
         Self::P50Ms,
         Self::P99Ms,
@@ -161,6 +165,7 @@ impl Metric {
             Self::P50Ms => "p50_ms",
             Self::P99Ms => "p99_ms",
             Self::BystanderP99Ms => "bystander_p99_ms",
+            Self::RecoveryMs => "recovery_ms",
         }
     }
 
@@ -171,6 +176,7 @@ impl Metric {
             Self::P50Ms => "median latency",
             Self::P99Ms => "99th percentile of latency",
             Self::BystanderP99Ms => "99th percentile of bystander latency",
+            Self::RecoveryMs => "time until answers are in time again",
         }
     }
 
@@ -179,7 +185,9 @@ impl Metric {
         match self {
             Self::RequestsPerSecond if value >= 100.0 => figures::count(value.round()),
             Self::RequestsPerSecond => figures::ratio(value),
-            Self::P50Ms | Self::P99Ms | Self::BystanderP99Ms => figures::milliseconds(value),
+            Self::P50Ms | Self::P99Ms | Self::BystanderP99Ms | Self::RecoveryMs => {
+                figures::milliseconds(value)
+            }
         }
     }
 
@@ -195,6 +203,10 @@ impl Metric {
             Self::P50Ms | Self::P99Ms if outcome.unfinished > outcome.completed => true,
             Self::P50Ms => is_bound(&outcome.latency, 0.5),
             Self::P99Ms => is_bound(&outcome.latency, 0.99),
+            Self::RecoveryMs => outcome
+                .phases
+                .last()
+                .is_some_and(|phase| phase.in_time_after_s.is_none()),
             // Unanswered requests are the slowest. Above 1 %, they decide the percentile.
             Self::BystanderP99Ms => outcome.bystander.as_ref().is_some_and(|bystander| {
                 100 * bystander.unfinished > bystander.completed
@@ -225,6 +237,10 @@ impl Metric {
             Self::P50Ms => outcome.latency.at(0.5),
             Self::P99Ms => outcome.latency.at(0.99),
             Self::BystanderP99Ms => outcome.bystander.as_ref()?.latency.at(0.99),
+            Self::RecoveryMs => {
+                let phase = outcome.phases.last()?;
+                Some(1e3 * phase.in_time_after_s.unwrap_or(phase.seconds))
+            }
         }?;
         (value.is_finite() && value > 0.0).then_some(value)
     }
