@@ -1,7 +1,9 @@
 //! One connection: accepted, then answered by the runtime that accepted it or by another thread.
 
+use std::convert::Infallible;
 use std::net;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use debug_endpoints::AwaitProfiler;
@@ -73,7 +75,12 @@ pub(crate) async fn answer<S: WebService>(stream: TcpStream, service: S, counter
         let response = crate::allocations::counted(response);
         async move {
             let _request = counters.requests.begin();
-            response.await
+            let response = response.await?;
+            // A client who hangs up first drops this future.
+            if response.status().is_success() {
+                counters.answers.fetch_add(1, Relaxed);
+            }
+            Ok::<_, Infallible>(response)
         }
     });
     // A client that hangs up ends its connection and nothing else.

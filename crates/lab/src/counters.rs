@@ -11,8 +11,13 @@ use crate::records::Records;
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) requests: Activity,
+    /// Successful answers to clients who were still there.
+    pub(crate) answers: AtomicU64,
     pub(crate) connections: Activity,
     pub(crate) database_calls: Activity,
+    /// Calls that were not cut off, and the sum of their lengths.
+    pub(crate) whole_database_calls: AtomicU64,
+    pub(crate) database_call_nanoseconds: AtomicU64,
     pub(crate) records: Records,
     pub(crate) database_calls_at_record_peak: AtomicU64,
     pub(crate) upstream_connections: AtomicU64,
@@ -96,6 +101,11 @@ impl Counters {
         vec![
             Metric::counter("http_requests_total", "Requests received", requests.begun()),
             Metric::counter(
+                "http_answers_total",
+                "Successful answers to clients who were still there",
+                self.answers.load(Relaxed),
+            ),
+            Metric::counter(
                 "connections_total",
                 "Connections accepted",
                 connections.begun(),
@@ -119,6 +129,23 @@ impl Counters {
                 "database_calls_in_flight_peak",
                 "Most calls inside the database at once since the start",
                 calls.peak(),
+            ),
+            Metric::counter(
+                "whole_database_calls_total",
+                "Calls that ended by themselves: none cut them off",
+                self.whole_database_calls.load(Relaxed),
+            ),
+            Metric::gauge(
+                "database_call_seconds",
+                "How long a call takes inside the database, on average",
+                self.database_call_nanoseconds.load(Relaxed) as f64
+                    / 1e9
+                    / at_least_one(&self.whole_database_calls),
+            ),
+            Metric::gauge(
+                "database_calls_per_answer",
+                "Calls that have ended or were cut off, for each successful answer to a client who was still there",
+                calls.ended() as f64 / at_least_one(&self.answers),
             ),
             Metric::counter(
                 "database_records_total",
@@ -157,6 +184,11 @@ impl Counters {
             ),
         ]
     }
+}
+
+/// A count to divide by.
+fn at_least_one(count: &AtomicU64) -> f64 {
+    count.load(Relaxed).max(1) as f64
 }
 
 #[cfg(test)]

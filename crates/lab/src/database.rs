@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::counters::Counters;
 use crate::records::Record;
@@ -30,8 +30,12 @@ impl Database {
     ///
     /// Cancelling the future (a client that hangs up) ends the call.
     pub async fn call(&self) {
-        let _call = self.counters.database_calls.begin();
+        let counters = &self.counters;
+        let (_call, began) = (counters.database_calls.begin(), Instant::now());
         tokio::time::sleep(self.round_trip).await;
+        let taken = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        counters.database_call_nanoseconds.fetch_add(taken, Relaxed);
+        counters.whole_database_calls.fetch_add(1, Relaxed);
     }
 
     /// Queues a change: the row with this number becomes `value`. The changes are made in the order of

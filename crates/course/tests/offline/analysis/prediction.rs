@@ -7,6 +7,8 @@ use course::measurement::{
     law::Law,
 };
 
+use engine::traffic::Phase;
+
 use crate::support::chapter;
 
 const CHAPTER_4: &str = include_str!("../../../../../chapters/4-client-per-request/chapter.toml");
@@ -84,6 +86,44 @@ fn laws_hold_at_their_edges() {
         assert!(off.abs() < 1e-9, "{prediction:?}");
         assert!(prediction.sentence.contains(words), "{prediction:?}");
     }
+}
+
+#[test]
+fn a_queue_grows_by_what_is_too_much_and_drains_by_what_is_too_little() {
+    let law = Law::Overload {
+        permits: 8,
+        hold_ms: 20.0,
+        measured_by: "database_call_seconds".to_owned(),
+    };
+    let file = include_str!("../../../../../chapters/10-overload/chapter.toml");
+    let file = ChapterFile::parse(file, "chapter.toml", 2).unwrap();
+    let mut burst = file.scenario("burst").unwrap().clone();
+    burst.phases = [(1.2, 4.0), (0.5, 4.0)]
+        .map(|(share, seconds)| Phase { share, seconds })
+        .into();
+    let of = |inputs| predicted(&law, &burst, inputs).unwrap();
+    // 480 of 400 pass, so the queue grows by 80 a second. One of 92 is worked off in 230 ms: from 1.15 s on answers are
+    // late. The 320 of the end drain by 200 a second, and are 92 again after 1.14 s.
+    let late = [4.0 - 92.0 / 80.0, (320.0 - 92.0) / 200.0];
+    let problem = 480.0 * (4.0 - late[0]) + 200.0 * (4.0 - late[1]);
+    let solution = 480.0 * (4.0 - late[0]) + 400.0 * late[0] + 200.0 * 4.0;
+    let prediction = of(Inputs::default());
+    assert!((prediction.ratio - solution / problem).abs() < 1e-9);
+    let sentence = prediction.sentence;
+    assert!(sentence.contains("grows to 320, and 1.14 s"), "{sentence}");
+    // Timers that are late make the capacity smaller, and the fault worse.
+    let slow = Inputs {
+        call_s: Some(0.025),
+        ..Inputs::default()
+    };
+    assert!(of(slow).ratio > prediction.ratio);
+    // Below the capacity there is nothing to gain, and without clients who leave nothing is late.
+    burst.phases = Vec::new();
+    burst.per_second = 200.0;
+    let calm = predicted(&law, &burst, Inputs::default()).unwrap();
+    assert!((calm.ratio - 1.0).abs() < 1e-9);
+    burst.give_up_after_s = None;
+    assert_eq!(predicted(&law, &burst, Inputs::default()), None);
 }
 
 #[test]

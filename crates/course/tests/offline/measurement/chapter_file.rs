@@ -350,3 +350,35 @@ fn a_damaged_file_is_refused_in_a_sentence_or_means_something() {
     }
     assert!(read > 100, "only {read} were read");
 }
+
+#[test]
+fn what_a_load_cannot_be_is_said_with_what_to_do() {
+    let chapter_10 = include_str!("../../../../../chapters/10-overload/chapter.toml");
+    let burst = "phases = [{ share = 1.2, seconds = 4 }";
+    for (from, to, words) in [
+        (burst, "phases = [{ share = 0, seconds = 4 }", "above 0"),
+        (
+            "per_second = 400\nphases",
+            "phases",
+            "say `per_second`, too",
+        ),
+        (
+            "users = 500\nper_second = 400\n",
+            "users = 500\nper_second = 400\nthink_s = 1\n",
+            "leave one of the two out",
+        ),
+        (
+            "give_up_after_s = 0.25\nretries = { attempts = 3 }",
+            "retries = { attempts = 3 }",
+            "say `give_up_after_s`, too",
+        ),
+        (
+            "give_up_after_s = 0.25",
+            "give_up_after_s = 60",
+            "before `time_out_s`",
+        ),
+    ] {
+        let error = with(chapter_10, from, to).expect_err(words);
+        assert!(error.what.contains(words), "{words}: {error}");
+    }
+}
