@@ -6,7 +6,8 @@
 // and, in chapters that write, -e WRITE_SHARE=0.05, and in those with a second, paced request,
 // -e BYSTANDERS_PER_SECOND=100, where 0 leaves it out. Users, think time and share of writes are the
 // chapter's unless they are given. Chapters that have so many users for each CPU take
-// -e PROCESSORS=2, because k6 cannot count them.
+// -e PROCESSORS=2, because k6 cannot count them. In chapters whose users give up, -e GIVE_UP=0.25 says after how long, and
+// -e CALM_AFTER=10 -e CALM_SHARE=0.5 leave half of the users after ten seconds of measurement.
 
 import exec from 'k6/execution';
 import http from 'k6/http';
@@ -26,6 +27,9 @@ const answerLatency = new Trend('answer_latency', true);
 const bystanderLatency = new Trend('bystander_latency', true);
 // Latency of a right answer, divided by what it takes with nobody else there.
 const timesAlone = new Trend('times_alone');
+// In chapters whose users give up, these are no faults: requests that were closed before an answer came, and answers 503.
+const givenUp = new Counter('given_up');
+const refused = new Counter('refused');
 // Faults count from the first request on.
 const wrongAnswers = new Counter('wrong_answers');
 const faults = {
@@ -60,14 +64,20 @@ function scenarioOf(chapter) {
     endMs: steadyMs + DURATION * 1000,
     bystandersPerSecond: chapter.bystander ? number('BYSTANDERS_PER_SECOND', chapter.bystander.perSecond) : 0,
     writeShare: chapter.write ? number('WRITE_SHARE', chapter.writeShare || 0) : 0,
+    giveUp: number('GIVE_UP', chapter.giveUp || 0),
+    calmAfter: number('CALM_AFTER', Infinity),
+    calmShare: number('CALM_SHARE', 0.5),
   };
 }
 
 // The options of a chapter: its load, and what a fixed service keeps to.
 export function load(chapter) {
-  const { users, think, endMs, bystandersPerSecond } = scenarioOf(chapter);
-  // Four fifths of what Little's law lets so many users ask for.
-  const answers = Math.floor((0.8 * users * DURATION) / (think + chapter.callSeconds));
+  const { users, think, endMs, bystandersPerSecond, calmAfter, calmShare } = scenarioOf(chapter);
+  // Four fifths of what Little's law lets so many users ask for, or of what the service can answer.
+  const most = chapter.capacity || Infinity;
+  const wanted = (share) => 0.8 * Math.min((share * users) / (think + chapter.callSeconds), most);
+  const busy = Math.min(DURATION, calmAfter);
+  const answers = Math.floor(wanted(1) * busy + wanted(calmShare) * (DURATION - busy));
   // Four times the unavoidable: no queue, but room for a busy laptop. Chapters that do not know it
   // beforehand have `setup` find it out, see `alone`.
   const p95Ms = chapter.p95Ms || 4 * chapter.callSeconds * 1000;
@@ -139,12 +149,18 @@ export function ask(chapter, aloneMs) {
     sleep((own.ramp * (exec.vu.idInTest - 1)) / own.users);
   }
   const { think, steadyMs, endMs, writeShare } = own;
+  const calmMs = steadyMs + own.calmAfter * 1000;
+  if (exec.vu.idInTest > own.calmShare * own.users && exec.scenario.progress * endMs >= calmMs) {
+    // This user does not come back.
+    sleep(endMs / 1000);
+    return;
+  }
   const isWrite = Math.random() < writeShare;
   const exchange = isWrite ? chapter.write : chapter;
-  const response = send(exchange);
+  const response = send(exchange, own.giveUp);
   // Not by the clock of the day, which somebody may set meanwhile.
   const elapsed = exec.scenario.progress * endMs;
-  if (isRight(response, exchange.answer) && elapsed >= steadyMs && elapsed < endMs) {
+  if (isRight(response, exchange.answer, own.giveUp) && elapsed >= steadyMs && elapsed < endMs) {
     rightAnswers.add(1);
     if (!isWrite) {
       answerLatency.add(response.timings.duration);
@@ -167,8 +183,8 @@ export function askBystander(chapter) {
 }
 
 // A `POST` where there is a body, else a `GET`.
-function send({ path, body }) {
-  const parameters = { timeout: `${TIME_OUT}s` };
+function send({ path, body }, giveUp) {
+  const parameters = { timeout: `${(giveUp || TIME_OUT) * 1000}ms` };
   if (body === undefined) {
     return http.get(HOST + path, parameters);
   }
@@ -176,8 +192,12 @@ function send({ path, body }) {
   return http.post(HOST + path, body, parameters);
 }
 
-function isRight(response, answer) {
-  if (response.error_code === 1050) {
+function isRight(response, answer, giveUp) {
+  if (giveUp && response.error_code === 1050) {
+    givenUp.add(1);
+  } else if (giveUp && response.status === 503) {
+    refused.add(1);
+  } else if (response.error_code === 1050) {
     faults.timeOut.add(1);
   } else if (response.status === 0) {
     faults.connection.add(1);

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import itertools
 import json
 import logging
+import math
 import os
 import random
 import time
@@ -31,6 +33,8 @@ log = logging.getLogger("workshop")
 THRESHOLD_MISSED = 99
 # The names under which Locust keeps the kinds of requests apart.
 READS, WRITES, BYSTANDERS = "reads", "writes", "bystanders"
+# Requests of users who give up: closed before an answer came, or answered by 503. They are no faults.
+LOST = "given up or refused"
 QUANTILES = (0.0, 0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
 
 
@@ -41,6 +45,8 @@ class Limits:
     call_s: float
     # Milliseconds, where a chapter has its own.
     within_ms: float | None = None
+    # Requests per second that the service can answer at most.
+    capacity: float = math.inf
 
     @property
     def p95_ms(self) -> float:
@@ -48,8 +54,8 @@ class Limits:
         return self.within_ms or 4 * self.call_s * 1000
 
     def per_second(self, users: int, think_s: float) -> float:
-        """Four fifths of what Little's law lets so many users ask for."""
-        return 0.8 * users / (think_s + self.call_s)
+        """Four fifths of what Little's law lets so many users ask for, or of what the service can answer."""
+        return 0.8 * min(users / (think_s + self.call_s), self.capacity)
 
 
 @dataclass(frozen=True)
@@ -93,10 +99,14 @@ class ChapterUser(FastHttpUser):
     limits: ClassVar[Limits | None] = None
     # Instead of limits: how many times as long as with nobody else there the median answer may take.
     times_alone: ClassVar[float | None] = None
+    # Seconds after which a user closes its connection, where users do.
+    give_up: ClassVar[float | None] = None
+    numbers: ClassVar[itertools.count] = itertools.count()
 
     def __init__(self, environment) -> None:
         # Read by FastHttpUser when it makes its client.
-        self.connection_timeout = self.network_timeout = environment.parsed_options.time_out
+        self.connection_timeout = self.network_timeout = self.give_up or environment.parsed_options.time_out
+        self.number = next(self.numbers)
         super().__init__(environment)
 
     def on_start(self) -> None:
@@ -110,11 +120,23 @@ class ChapterUser(FastHttpUser):
 
     @task
     def ask(self) -> None:
+        if self.has_left():
+            gevent.sleep(1)
+            return
         share = self.environment.parsed_options.write_share
         if self.write and random.random() < (self.write_share if share is None else share):
             self.send(self.write, WRITES)
         else:
             self.send(Exchange(self.path, self.answer, self.body), READS)
+
+    def has_left(self) -> bool:
+        """Whether this user has gone, because the calm part of the load has begun."""
+        options = self.environment.parsed_options
+        measurement = self.environment.measurement
+        if options.calm_after is None or measurement.start is None:
+            return False
+        is_calm = time.perf_counter() - measurement.start >= options.calm_after
+        return is_calm and self.number % 100 >= 100 * options.calm_share
 
     def send(self, exchange: Exchange, name: str) -> None:
         with self.client.request(
@@ -125,12 +147,19 @@ class ChapterUser(FastHttpUser):
             name=name,
             catch_response=True,
         ) as response:
-            if response.status_code == 0:
+            if self.give_up and (response.status_code == 503 or is_timeout(response.error)):
+                response.request_meta["name"] = LOST
+                response.success()
+            elif response.status_code == 0:
                 response.failure(f"connection: {type(response.error).__name__}")
             elif response.status_code != 200:
                 response.failure(f"status {response.status_code}")
             elif response.text != exchange.answer:
                 response.failure(f"wrong answer: {response.text[:200]}")
+
+
+def is_timeout(error) -> bool:
+    return isinstance(error, TimeoutError)
 
 
 def headers_of(body: str | None) -> dict[str, str] | None:
@@ -172,6 +201,10 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--warm-up", type=float, default=2.0, help="Seconds, once all users are there, that are not measured"
     )
+    parser.add_argument(
+        "--calm-after", type=float, default=None, help="Seconds of measurement after which some users leave"
+    )
+    parser.add_argument("--calm-share", type=float, default=0.5, help="Share of the users who stay then")
     parser.add_argument(
         "--alone-ms",
         type=float,
@@ -304,7 +337,7 @@ def prepare(environment, **_kwargs) -> None:
         start = lambda **_: sender.append(gevent.spawn(send_bystanders, environment, bystander))  # noqa: E731
         environment.events.test_start.add_listener(start)
         environment.events.test_stopping.add_listener(lambda **_: gevent.killall(sender))
-    measurement = Measurement(environment)
+    measurement = environment.measurement = Measurement(environment)
     if environment.user_classes[0].times_alone and not isinstance(environment.runner, WorkerRunner):
         environment.events.test_start.add_listener(measurement.ask_alone)
     environment.events.spawning_complete.add_listener(measurement.begin_after_warm_up)
@@ -332,10 +365,12 @@ def summarise(environment, measurement: Measurement) -> dict:
     total = environment.stats.total
     reads = reads_of(environment)
     bystanders = environment.stats.get(BYSTANDERS, "GET")
+    lost = environment.stats.get(LOST, "GET")
+    answered = total.num_requests - total.num_failures - lost.num_requests
     return {
         "version": locust_version,
         "seconds": measurement.seconds,
-        "completed": total.num_requests - total.num_failures - bystanders.num_requests + bystanders.num_failures,
+        "completed": answered - bystanders.num_requests + bystanders.num_failures,
         "mean_ms": reads.avg_response_time,
         "min_ms": reads.min_response_time or 0.0,
         "max_ms": reads.max_response_time,
@@ -368,6 +403,17 @@ def cause(error) -> str:
     return str(ast.literal_eval(text)) if text[:1] in "'\"" and text[-1:] == text[:1] else text
 
 
+def wanted_of(environment, measurement: Measurement, limits: Limits, users: int) -> float:
+    """Answers per second over the whole measurement, with the users who stay to its end."""
+    options = environment.parsed_options
+    think, seconds = think_of(environment), measurement.seconds
+    busy = limits.per_second(users, think)
+    if options.calm_after is None or seconds <= options.calm_after:
+        return busy
+    calm = limits.per_second(int(users * options.calm_share), think)
+    return (busy * options.calm_after + calm * (seconds - options.calm_after)) / seconds
+
+
 def misses(environment, measurement: Measurement, summary: dict):
     """A sentence for every threshold that was missed."""
     for cause, count in summary["errors"].items():
@@ -394,7 +440,7 @@ def misses(environment, measurement: Measurement, summary: dict):
         p95 = reads_of(environment).get_response_time_percentile(0.95)
         if p95 > limits.p95_ms:
             yield f"95 % of answers within {p95:.0f} ms, not {limits.p95_ms:.0f} ms"
-        wanted = limits.per_second(users, think_of(environment))
+        wanted = wanted_of(environment, measurement, limits, users)
         rate = summary["completed"] / summary["seconds"] if summary["seconds"] else 0.0
         if rate < wanted:
             yield f"{rate:.1f} requests per second, not {wanted:.0f}"

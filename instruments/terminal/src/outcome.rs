@@ -73,6 +73,20 @@ pub fn figures_of(outcome: &Outcome) -> String {
             at(&bystander.latency, 0.99),
         ));
     }
+    for (phase, number) in outcome.phases.iter().zip(1..) {
+        lines.push(format!(
+            "phase {number}, {:.1} s: {} requests, {} answered in time ({}/s); {} retries, {} given up, {} refused, {} \
+             unsent",
+            phase.seconds,
+            phase.first_attempts,
+            phase.in_time,
+            figures::count(phase.goodput().round()),
+            phase.retries,
+            phase.given_up,
+            phase.refused,
+            phase.unsent,
+        ));
+    }
     for (cause, count) in &outcome.errors {
         lines.push(format!("failed: {count} x {cause}"));
     }
