@@ -108,11 +108,11 @@ pub(crate) mod last_first {
 
     // ANCHOR: last_first
     async fn quote(State((quotes, stack)): State<(Quotes, Stack)>) -> Result<Quote, Refusal> {
-        let turn = stack.turn().await?;
+        let grant = stack.grant().await?;
         let asked = tokio::spawn(async move {
             let connection = quotes.connection().await?;
             let quote = quotes.ask(connection).await;
-            drop(turn);
+            drop(grant);
             Ok(quote)
         });
         asked.await?
@@ -125,20 +125,20 @@ pub(crate) mod last_first {
     #[derive(Debug)]
     struct Waiting {
         free: usize,
-        requests: Vec<oneshot::Sender<Turn>>,
+        requests: Vec<oneshot::Sender<Grant>>,
     }
 
     /// The right to use a connection. Dropping it gives it to the request that came last and is still there.
     #[derive(Debug)]
-    struct Turn(Option<Stack>);
+    struct Grant(Option<Stack>);
 
     impl Stack {
-        async fn turn(&self) -> Result<Turn, Refusal> {
+        async fn grant(&self) -> Result<Grant, Refusal> {
             let later = {
                 let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 if waiting.free > 0 {
                     waiting.free -= 1;
-                    return Ok(Turn(Some(self.clone())));
+                    return Ok(Grant(Some(self.clone())));
                 }
                 let (sender, receiver) = oneshot::channel();
                 waiting.requests.push(sender);
@@ -148,14 +148,14 @@ pub(crate) mod last_first {
         }
     }
 
-    impl Drop for Turn {
+    impl Drop for Grant {
         fn drop(&mut self) {
             let Some(stack) = self.0.take() else { return };
             let mut waiting = stack.0.lock().unwrap_or_else(PoisonError::into_inner);
             while let Some(latest) = waiting.requests.pop() {
-                match latest.send(Turn(Some(stack.clone()))) {
+                match latest.send(Grant(Some(stack.clone()))) {
                     Ok(()) => return,
-                    // Its client has left. The turn that comes back must not be dropped under the lock.
+                    // Its client has left. The grant that comes back must not be dropped under the lock.
                     Err(mut unused) => unused.0 = None,
                 }
             }

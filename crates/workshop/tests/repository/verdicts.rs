@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{cargo, chapters, json, tell, turn};
 
 /// Chapters that a push grades: a lock, the reactor's CPU and blocking threads. The others compile more crates, and the
-/// contracts of all nine are plain tests.
+/// contracts of all ten are plain tests.
 const OF_A_PUSH: [u32; 3] = [1, 5, 8];
 
 #[test]

@@ -222,6 +222,15 @@ impl Scenario {
             let waits = figures::milliseconds(1e3 * seconds);
             let _ = write!(words, ", who give up after {waits}");
         }
+        if let Some(rule) = &self.retries {
+            let _ = write!(words, ", {} attempts", rule.attempts);
+            if rule.backoff_s.is_some() {
+                words.push_str(" with backoff");
+            }
+            if let Some(budget) = rule.budget {
+                let _ = write!(words, " within a budget of {}", figures::percent(budget));
+            }
+        }
         if self.write_share > 0.0 {
             let share = figures::count(self.write_share * 100.0);
             let _ = write!(words, ", {share} % writes");
