@@ -91,6 +91,7 @@ mod frame_kind;
 mod in_a_row;
 mod interval;
 mod label;
+mod latency;
 mod lock;
 mod names;
 mod options;
@@ -149,6 +150,7 @@ pub use fold::{Release, Share};
 pub use frame_kind::is_foreign;
 pub use interval::Interval;
 pub use label::Label;
+pub use latency::RouteLatency;
 #[cfg(feature = "axum")]
 pub use layer::MatchedRoute;
 #[cfg(feature = "tower")]

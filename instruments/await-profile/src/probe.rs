@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::capture::poll_recorded;
 use crate::label::Label;
 use crate::poll_guard::{Current, Home, PollGuard};
-use crate::registry::Ending;
+use crate::registry::{Ending, Timing};
 use crate::session::{Answer, Whose, answer};
 use crate::shared::{Shared, State};
 use crate::slot::Slot;
@@ -177,10 +177,14 @@ impl Probe {
             return;
         }
         let (registry, route) = (&shared.registry, &self.route);
-        let timed = state.is_profiling() && !self.late;
+        let timing = match (self.late, state.is_profiling()) {
+            (true, _) => Timing::Nothing,
+            (false, false) => Timing::Latency,
+            (false, true) => Timing::Profile,
+        };
         self.home.slot = Some(match &self.kind {
-            Kind::Request => registry.insert(route, waker.clone(), false, timed),
-            Kind::Part => registry.insert(route, waker.clone(), true, timed),
+            Kind::Request => registry.insert(route, waker.clone(), false, timing),
+            Kind::Part => registry.insert(route, waker.clone(), true, timing),
             Kind::Child(parent) => {
                 let child = Arc::new(Slot::child(waker.clone()));
                 if let Some(parent) = parent.upgrade() {

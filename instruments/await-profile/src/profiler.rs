@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::error::ProfileError;
 use crate::label::Label;
+use crate::latency::RouteLatency;
 use crate::lock::lock;
 use crate::options::ProfileOptions;
 use crate::probe::Probe;
@@ -78,6 +79,12 @@ impl AwaitProfiler {
     /// Returns the number of registered requests (and other wrapped futures) in flight.
     pub fn in_flight(&self) -> usize {
         self.shared.registry.len()
+    }
+
+    /// Returns the latencies of registered requests over the last minute, the route with the most timed requests first.
+    /// Beyond 32 routes, the others are added up as `(other routes)`. A profiler that is off registers none.
+    pub fn latencies(&self) -> Vec<RouteLatency> {
+        self.shared.registry.latencies()
     }
 
     /// Wraps a future of any kind; `route` is the outermost frame of its stacks.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::answers::Answers;
 use crate::label::Label;
+use crate::latency::{Latencies, RouteLatency};
 use crate::lock::lock;
 use crate::session::Mark;
 use crate::slot::Slot;
@@ -28,6 +29,17 @@ const TIMED_FIRST: u64 = 32;
 const MAX_FREE: usize = 1024;
 /// Label of the requests whose own label was replaced or found no room, at index 0 of each shard.
 const OTHER_ROUTES: &str = "(other routes)";
+
+/// What the time of a request counts for, if it is one of those that are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// For nothing: its beginning was not seen.
+    Nothing,
+    /// For the latency of its route.
+    Latency,
+    /// For the same, and for the profile that is being taken.
+    Profile,
+}
 
 /// The way in which a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +130,8 @@ pub(crate) struct Registry {
     shards: [Padded; SHARDS],
     /// Connections that were upgraded to another protocol. They are rare, so no shard counts them.
     upgraded: AtomicUsize,
+    /// The standard library's lock: it only adds up, so the loom tests need no model of it.
+    latencies: std::sync::Mutex<Latencies>,
 }
 
 impl Registry {
@@ -128,6 +142,7 @@ impl Registry {
                 len: AtomicUsize::new(0),
             }),
             upgraded: AtomicUsize::new(0),
+            latencies: std::sync::Mutex::default(),
         }
     }
 
@@ -136,14 +151,23 @@ impl Registry {
         self.upgraded.load(Ordering::Relaxed)
     }
 
-    /// Registers a request. `waker` is the waker of its first poll. `timed` allows timing it;
-    /// only some of the requests that allow it are timed.
+    /// Returns the latencies of the last minute by route.
+    pub(crate) fn latencies(&self) -> Vec<RouteLatency> {
+        self.latencies_lock().all(Instant::now())
+    }
+
+    fn latencies_lock(&self) -> std::sync::MutexGuard<'_, Latencies> {
+        let lock = self.latencies.lock();
+        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Registers a request. `waker` is the waker of its first poll. Only some of the requests that may be timed are.
     pub(crate) fn insert(
         &self,
         label: &Label,
         waker: Waker,
         is_part: bool,
-        timed: bool,
+        timing: Timing,
     ) -> Arc<Slot> {
         let home = home_shard();
         let padded = &self.shards[home];
@@ -153,9 +177,9 @@ impl Registry {
         // The label for other routes counts requests only.
         shard.routes[route].is_part |= is_part && route > 0;
         shard.inserted = shard.inserted.wrapping_add(1);
-        let timed = timed && (nth <= TIMED_FIRST || shard.inserted % TIMED_EVERY == 0);
-        let began = timed.then(Instant::now);
-        let slot = shard.slot(Slot::request(waker, home, route, is_part, began));
+        let is_timed = nth <= TIMED_FIRST || shard.inserted % TIMED_EVERY == 0;
+        let timed = (is_timed && timing != Timing::Nothing).then(|| (Instant::now(), timing));
+        let slot = shard.slot(Slot::request(waker, home, route, is_part, timed));
         slot.place.store(shard.slots.len(), Ordering::Relaxed);
         shard.slots.push(slot.clone());
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
@@ -180,7 +204,12 @@ impl Registry {
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
         let route = &mut shard.routes[slot.route];
         route.in_flight -= 1;
-        route.count(&slot, ending);
+        let time = slot.timed.map(|(began, _)| began.elapsed());
+        route.count(&slot, ending, time);
+        if let Some(time) = time.filter(|_| !slot.is_part && ending != Ending::Dropped) {
+            let now = Instant::now();
+            self.latencies_lock().add(&route.name, time, now);
+        }
         let Some(own) = Arc::get_mut(&mut slot) else {
             // The sampler or a kept waker also holds a reference.
             drop(shard);
@@ -392,7 +421,8 @@ impl RouteCount {
         self.dropped_timed.add_all(other.dropped_timed);
     }
 
-    fn count(&mut self, slot: &Slot, ending: Ending) {
+    /// Counts a request that ended, after `time` if it is timed.
+    fn count(&mut self, slot: &Slot, ending: Ending, time: Option<Duration>) {
         if slot.is_part && !self.is_part {
             return;
         }
@@ -411,8 +441,8 @@ impl RouteCount {
                 &mut self.timed
             }
         };
-        if let Some(began) = slot.began {
-            times.add(began.elapsed());
+        if let (Some((_, Timing::Profile)), Some(time)) = (slot.timed, time) {
+            times.add(time);
         }
     }
 }
@@ -432,7 +462,12 @@ mod tests {
     use super::*;
 
     fn request(registry: &Registry, label: &str) {
-        let slot = registry.insert(&Label::new(label), Waker::noop().clone(), false, false);
+        let slot = registry.insert(
+            &Label::new(label),
+            Waker::noop().clone(),
+            false,
+            Timing::Nothing,
+        );
         registry.remove(slot, Ending::Finished);
     }
 
@@ -440,7 +475,12 @@ mod tests {
     fn a_scanner_does_not_push_out_the_routes_that_are_loaded() {
         let registry = Registry::new();
         let requests: u64 = if cfg!(miri) { 300 } else { 100_000 };
-        let waits = registry.insert(&"GET /waits".into(), Waker::noop().clone(), false, false);
+        let waits = registry.insert(
+            &"GET /waits".into(),
+            Waker::noop().clone(),
+            false,
+            Timing::Nothing,
+        );
         for number in 0..requests {
             request(
                 &registry,
@@ -497,11 +537,34 @@ mod tests {
     }
 
     #[test]
+    fn a_route_has_a_latency_without_a_profile_of_what_was_answered_alone() {
+        let registry = Registry::new();
+        let label = Label::new("GET /shop");
+        for (timing, is_part, ending) in [
+            (Timing::Latency, false, Ending::Answered(200)),
+            (Timing::Profile, false, Ending::Finished),
+            (Timing::Latency, false, Ending::Dropped),
+            (Timing::Latency, true, Ending::Finished),
+            (Timing::Nothing, false, Ending::Finished),
+        ] {
+            let slot = registry.insert(&label, Waker::noop().clone(), is_part, timing);
+            registry.remove(slot, ending);
+        }
+        let latencies = registry.latencies();
+        assert_eq!(latencies.len(), 1);
+        assert_eq!(latencies[0].route.as_ref(), "GET /shop");
+        assert_eq!(latencies[0].timed, 2, "{latencies:?}");
+        assert!(latencies[0].p50 <= latencies[0].p99 && latencies[0].p99.is_some());
+        // The profile knows the times of its own requests alone.
+        assert_eq!(registry.routes()["GET /shop"].timed.count, 1);
+    }
+
+    #[test]
     fn labels_beyond_those_in_flight_count_as_others() {
         let registry = Registry::new();
         let insert = |number: usize| {
             let label = Label::new(&number.to_string());
-            registry.insert(&label, Waker::noop().clone(), false, false)
+            registry.insert(&label, Waker::noop().clone(), false, Timing::Nothing)
         };
         let slots: Vec<_> = (0..MAX_ROUTES + 10).map(insert).collect();
         for slot in slots {

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::capture::capture_into;
 use crate::lock::lock;
+use crate::registry::Timing;
 use crate::session::{Mark, Watch};
 use crate::sync::{AtomicU8, AtomicU32, AtomicUsize, Mutex, Ordering, thread_local};
 
@@ -58,8 +59,8 @@ pub(crate) struct Slot {
     pub(crate) route: usize,
     /// True for a response body or a wait for a service, which are counted apart from requests.
     pub(crate) is_part: bool,
-    /// Start of the request, if it is one of those that are timed.
-    pub(crate) began: Option<Instant>,
+    /// Start of the request, and what its time counts for, if it is one of those that are timed.
+    pub(crate) timed: Option<(Instant, Timing)>,
     /// Executor's waker of the first poll.
     first_waker: Waker,
     rare: Mutex<Option<Box<Rare>>>,
@@ -92,14 +93,14 @@ impl Slot {
         shard: usize,
         route: usize,
         is_part: bool,
-        began: Option<Instant>,
+        timed: Option<(Instant, Timing)>,
     ) -> Self {
         Slot {
             is_child: false,
             shard,
             route,
             is_part,
-            began,
+            timed,
             ..Slot::child(first_waker)
         }
     }
@@ -115,7 +116,7 @@ impl Slot {
             shard: 0,
             route: 0,
             is_part: false,
-            began: None,
+            timed: None,
             first_waker,
             rare: Mutex::new(None),
         }

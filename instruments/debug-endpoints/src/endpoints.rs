@@ -24,6 +24,7 @@ use crate::look;
 use crate::memory;
 use crate::metrics;
 use crate::own_thread::OwnThread;
+use crate::page;
 use crate::shared::Shared;
 use crate::sockets;
 use crate::thread_flamegraph;
@@ -52,6 +53,7 @@ const INDEX: &str = "\
 pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/debug", get(index))
+        .route("/debug/", get(index))
         .route("/debug/metrics", get(metrics_text))
         .route("/debug/heartbeat", get(heartbeat))
         .route("/debug/memory", get(memory))
@@ -78,8 +80,13 @@ pub(crate) fn at_the_top(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-async fn index(State(shared): State<Arc<Shared>>) -> String {
-    format!("{INDEX}{}", shared.index)
+/// Returns the list of paths, or to a browser the page that shows them.
+async fn index(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    if page::is_wanted(&headers) {
+        return page::answer();
+    }
+    let vary = [(header::VARY, "Accept")];
+    (vary, format!("{INDEX}{}", shared.index)).into_response()
 }
 
 /// Parameters of a request.
@@ -188,7 +195,7 @@ async fn metrics_text(
 ) -> Result<impl IntoResponse, EndpointError> {
     let own = shared.metrics.as_ref().map(|own| own()).transpose();
     let own = own.map_err(EndpointError::failed)?.unwrap_or_default();
-    let (kind, text) = metrics::text(&own, &shared.runtimes.all());
+    let (kind, text) = metrics::text(&own, &shared.runtimes.all(), &shared.waits.requests());
     Ok(([(header::CONTENT_TYPE, kind)], text))
 }
 

@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::error::{EndpointError, TokenError};
+use crate::page;
 
 /// Condition that a request must meet.
 #[derive(Debug, Clone)]
@@ -60,6 +61,8 @@ impl Guard {
     pub(crate) async fn check(self, request: Request, next: Next) -> Response {
         match self.authorize(&request) {
             Ok(()) => next.run(request).await,
+            // The page holds no data, and asks its reader for the token.
+            Err(EndpointError::NoToken) if page::is_asked_for(&request) => page::answer(),
             Err(error) => error.into_response(),
         }
     }

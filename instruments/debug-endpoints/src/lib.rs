@@ -167,6 +167,7 @@ mod memory;
 mod memory_left;
 mod metrics;
 mod own_thread;
+mod page;
 mod permit;
 mod runtimes;
 mod shared;

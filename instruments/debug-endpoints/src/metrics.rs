@@ -4,6 +4,7 @@ use std::fmt::Write;
 #[cfg(target_os = "linux")]
 use std::{fs::File, os::unix::fs::FileExt, sync::OnceLock};
 
+use await_profile::RouteLatency;
 use tokio::runtime::RuntimeMetrics;
 
 use crate::allocator::Allocator;
@@ -29,8 +30,8 @@ impl Gauge {
     }
 }
 
-/// Returns the media type, and the service's own text followed by ours.
-pub(crate) fn text(own: &str, runtimes: &[Watched]) -> (&'static str, String) {
+/// Returns the media type, and the service's own text followed by ours. `requests` is the part on requests.
+pub(crate) fn text(own: &str, runtimes: &[Watched], requests: &Requests) -> (&'static str, String) {
     let (own, is_open_metrics) = match own.strip_suffix(END) {
         Some(own) => (own, true),
         None => (own, false),
@@ -40,6 +41,11 @@ pub(crate) fn text(own: &str, runtimes: &[Watched]) -> (&'static str, String) {
         text.push('\n');
     }
     let mut ours = of_runtimes(runtimes);
+    ours.push(Gauge::of_process(
+        "requests_in_flight",
+        "Requests in flight that passed the layer, and bodies of answers that are being sent",
+        requests.in_flight as f64,
+    ));
     ours.extend(of_process());
     for Gauge { name, help, values } in ours {
         // The service may have a gauge of the same name, and no name may be there twice.
@@ -55,12 +61,59 @@ pub(crate) fn text(own: &str, runtimes: &[Watched]) -> (&'static str, String) {
             };
         }
     }
+    if !own.contains(LATENCY_TYPE) {
+        text.push_str(&latencies(&requests.latencies));
+    }
     if is_open_metrics {
         text.push_str(END);
         let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         return (kind, text);
     }
     ("text/plain; version=0.0.4; charset=utf-8", text)
+}
+
+/// Requests that passed the layer.
+pub(crate) struct Requests {
+    pub(crate) in_flight: usize,
+    pub(crate) latencies: Vec<RouteLatency>,
+}
+
+/// Line that declares the latencies.
+const LATENCY_TYPE: &str = "# TYPE route_latency_seconds summary\n";
+
+/// Returns the latencies by route: at most 33 routes of four lines.
+fn latencies(routes: &[RouteLatency]) -> String {
+    if routes.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "# HELP route_latency_seconds Time from a request's first poll to its answer, of one request in sixteen; \
+         quantiles of the last 30 to 60 seconds.\n{LATENCY_TYPE}"
+    );
+    for latency in routes {
+        let route = escaped(&latency.route);
+        for (quantile, time) in [("0.5", latency.p50), ("0.99", latency.p99)] {
+            let seconds = time.map_or(f64::NAN, |time| time.as_secs_f64());
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "route_latency_seconds{{route=\"{route}\",quantile=\"{quantile}\"}} {seconds}"
+            );
+        }
+        let (sum, timed) = (latency.sum.as_secs_f64(), latency.timed);
+        let _ = writeln!(
+            text,
+            "route_latency_seconds_sum{{route=\"{route}\"}} {sum}\n\
+             route_latency_seconds_count{{route=\"{route}\"}} {timed}"
+        );
+    }
+    text
+}
+
+/// Returns a label's value, escaped.
+fn escaped(value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    value.replace('\n', " ")
 }
 
 /// Returns the sum of `value` over all workers of a runtime.
@@ -71,12 +124,7 @@ fn of_all(runtime: &RuntimeMetrics, value: impl Fn(usize) -> f64) -> f64 {
 fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
     let gauge = |name, help, value: fn(&RuntimeMetrics) -> f64| {
         let values = runtimes.iter().map(|one| {
-            let escaped = one
-                .name
-                .replace('\\', "\\\\")
-                .replace('"', "\\\"")
-                .replace('\n', " ");
-            let label = (runtimes.len() > 1).then_some(escaped);
+            let label = (runtimes.len() > 1).then(|| escaped(&one.name));
             (label, value(&one.handle.metrics()))
         });
         let values = values.collect();
@@ -216,10 +264,15 @@ pub(crate) fn status_field(status: &str, name: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
+    const NO_REQUESTS: Requests = Requests {
+        in_flight: 0,
+        latencies: Vec::new(),
+    };
+
     #[test]
     fn what_the_service_counts_itself_is_not_there_twice_and_the_end_stays_the_end() {
         let own = "# TYPE process_cpu_seconds counter\nprocess_cpu_seconds_total 1\n# EOF\n";
-        let (kind, text) = text(own, &[]);
+        let (kind, text) = text(own, &[], &NO_REQUESTS);
         assert!(kind.starts_with("application/openmetrics-text"));
         assert_eq!(text.matches("# TYPE process_cpu_seconds ").count(), 1);
         assert_eq!(text.matches("# EOF").count(), 1);
@@ -228,7 +281,7 @@ mod tests {
 
     #[test]
     fn plain_text_stays_plain_and_ours_begins_on_a_line_of_its_own() {
-        let (kind, text) = text("queries_total 3", &[]);
+        let (kind, text) = text("queries_total 3", &[], &NO_REQUESTS);
         assert!(kind.starts_with("text/plain"));
         assert!(text.starts_with("queries_total 3\n# HELP "), "{text}");
         assert!(!text.contains("# EOF"));

@@ -9,6 +9,7 @@ use crate::error::EndpointError;
 use crate::last::Last;
 use crate::limits::within;
 use crate::memory_left;
+use crate::metrics;
 use crate::own_thread::no_thread;
 use crate::permit;
 
@@ -33,6 +34,14 @@ impl Default for Waits {
 impl Waits {
     pub(crate) fn profiler(&self) -> AwaitProfiler {
         self.profiler.clone()
+    }
+
+    /// Returns the requests that passed the layer, for the metrics.
+    pub(crate) fn requests(&self) -> metrics::Requests {
+        metrics::Requests {
+            in_flight: self.profiler.in_flight(),
+            latencies: self.profiler.latencies(),
+        }
     }
 
     /// Samples the requests in flight for `duration`, `captures` a second or the default.

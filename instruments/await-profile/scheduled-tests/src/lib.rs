@@ -18,6 +18,8 @@ mod error;
 mod interval;
 #[path = "../../src/label.rs"]
 mod label;
+#[path = "../../src/latency.rs"]
+mod latency;
 #[path = "../../src/lock.rs"]
 mod lock;
 #[path = "../../src/options.rs"]

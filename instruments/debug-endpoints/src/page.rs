@@ -1,0 +1,86 @@
+//! The page for browsers at `/debug`: one file, the same for everybody, which holds no data.
+//!
+//! It asks the endpoints for everything that it shows, with the token that its reader enters. So it may be given to
+//! anybody who may know that there are debug endpoints, and the answer 401 says that, too.
+
+use axum::http::{HeaderMap, Method, Request, header};
+use axum::response::{IntoResponse, Response};
+
+/// The whole page. Both hashes below are of files that are in it.
+const PAGE: &str = concat!(
+    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Debug endpoints</title>\n",
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+    "<meta name=\"color-scheme\" content=\"light dark\">\n",
+    // Without it, a browser would ask the service for an icon.
+    "<link rel=\"icon\" href=\"data:,\">\n<style>",
+    include_str!("page/page.css"),
+    "</style>\n</head>\n",
+    include_str!("page/page.html"),
+    "<script>",
+    include_str!("page/page.js"),
+    "</script>\n</body>\n</html>\n",
+);
+
+/// Content security policy: this script and this style, requests to this origin, and pictures that the script made of
+/// answers. Nothing else is loaded or run, and no other page may frame this one. A test computes both hashes.
+const POLICY: &str = "default-src 'none'; \
+    script-src 'sha256-3iMT5efVtv/26f+iYYGISf94W9KCfhPCUqwd7M7ymsM='; \
+    style-src 'sha256-l2C80QLLevHghs+JMGq/ErJGW3FSgGL3aXZ4UUgZJxc='; \
+    connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Returns whether a client wants the page, as browsers do. `curl` and collectors do not, and get text.
+pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(header::ACCEPT).iter();
+    accepted.any(|value| {
+        value
+            .to_str()
+            .is_ok_and(|value| value.contains("text/html"))
+    })
+}
+
+/// Returns whether a request is a browser's for the page, at any of its addresses.
+pub(crate) fn is_asked_for<B>(request: &Request<B>) -> bool {
+    request.method() == Method::GET
+        && matches!(request.uri().path(), "/" | "/debug" | "/debug/")
+        && is_wanted(request.headers())
+}
+
+/// Returns the page.
+pub(crate) fn answer() -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        // The same address answers others with text.
+        (header::VARY, "Accept"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, PAGE).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn the_policy_has_the_hashes_of_script_and_style() {
+        for text in [include_str!("page/page.js"), include_str!("page/page.css")] {
+            let hash = STANDARD.encode(Sha256::digest(text));
+            assert!(
+                POLICY.contains(&format!("'sha256-{hash}'")),
+                "a file of the page was changed: write 'sha256-{hash}' into POLICY"
+            );
+        }
+    }
+
+    #[test]
+    fn script_and_style_cannot_end_early() {
+        assert!(!include_str!("page/page.js").contains("</script"));
+        assert!(!include_str!("page/page.css").contains("</style"));
+    }
+}
