@@ -11,6 +11,7 @@ use crate::lock::lock;
 use crate::options::ProfileOptions;
 use crate::probe::Probe;
 use crate::profile::Profile;
+use crate::registry::RouteTraffic;
 use crate::sampler::collect;
 use crate::shared::{Permit, Shared};
 use crate::tracked::Tracked;
@@ -85,6 +86,13 @@ impl AwaitProfiler {
     /// Beyond 32 routes, the others are added up as `(other routes)`. A profiler that is off registers none.
     pub fn latencies(&self) -> Vec<RouteLatency> {
         self.shared.registry.latencies()
+    }
+
+    /// Returns the registered requests by route: those in flight, and the number that have ended. Response bodies and
+    /// waits for a service are left out. By Little's law, the mean number in flight divided by the number that end a
+    /// second is the mean latency, without a clock for each request.
+    pub fn traffic(&self) -> Vec<RouteTraffic> {
+        self.shared.registry.traffic()
     }
 
     /// Wraps a future of any kind; `route` is the outermost frame of its stacks.

@@ -86,6 +86,18 @@ impl Times {
     }
 }
 
+/// Requests of one route, as [`AwaitProfiler::traffic`](crate::AwaitProfiler::traffic) returns them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RouteTraffic {
+    /// The route's name.
+    pub route: Arc<str>,
+    /// Requests in flight.
+    pub in_flight: usize,
+    /// Requests that have ended. A rare route may begin at zero again, when its place in the registry was given away.
+    pub ended: u64,
+}
+
 /// Counts of one route during a profile.
 #[derive(Clone, Debug)]
 pub(crate) struct RouteCount {
@@ -102,6 +114,8 @@ pub(crate) struct RouteCount {
     /// True if the route counts response bodies, or waits for a service, instead of requests.
     pub(crate) is_part: bool,
     in_flight: usize,
+    /// Requests that have ended since the label is kept. Profiles do not set it to zero.
+    ended: u64,
     /// Uses of the label, at most `MAX_USES`. It pays one each time that it is spared from replacement.
     uses: u8,
 }
@@ -272,6 +286,27 @@ impl Registry {
         }
     }
 
+    /// Returns the requests of each route that has had any: those in flight, and the number that have ended.
+    pub(crate) fn traffic(&self) -> Vec<RouteTraffic> {
+        let mut routes: HashMap<Arc<str>, RouteTraffic> = HashMap::new();
+        for padded in &self.shards {
+            for route in &lock(&padded.shard).routes {
+                if route.is_part || (route.in_flight == 0 && route.ended == 0) {
+                    continue;
+                }
+                let new = || RouteTraffic {
+                    route: route.name.clone(),
+                    in_flight: 0,
+                    ended: 0,
+                };
+                let sum = routes.entry(route.name.clone()).or_insert_with(new);
+                sum.in_flight += route.in_flight;
+                sum.ended += route.ended;
+            }
+        }
+        routes.into_values().collect()
+    }
+
     /// Returns the counts by route. A profile keeps them for each of its runs, so there are at most as
     /// many as one shard keeps: the routes with the fewest requests are added up as other routes.
     pub(crate) fn routes(&self) -> HashMap<Arc<str>, RouteCount> {
@@ -387,6 +422,7 @@ impl RouteCount {
             dropped_timed: Times::default(),
             is_part: false,
             in_flight: 0,
+            ended: 0,
             uses: 0,
         }
     }
@@ -403,6 +439,7 @@ impl RouteCount {
     fn take(&mut self) -> Self {
         let anew = RouteCount {
             in_flight: self.in_flight,
+            ended: self.ended,
             uses: self.uses,
             is_part: self.is_part,
             ..RouteCount::new(self.name.clone())
@@ -426,6 +463,7 @@ impl RouteCount {
         if slot.is_part && !self.is_part {
             return;
         }
+        self.ended += 1;
         let times = match ending {
             Ending::Dropped => {
                 self.dropped += 1;

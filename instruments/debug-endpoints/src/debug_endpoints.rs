@@ -13,6 +13,9 @@ use crate::cpu_profiler::CpuProfiler;
 use crate::endpoints::{at_the_top, under_debug};
 use crate::error::{ListenError, TokenError};
 use crate::guard::{Guard, Token};
+use crate::incidents::options::Incidents;
+use crate::incidents::recorder::Recorder;
+use crate::incidents::watcher;
 use crate::listener;
 use crate::metrics;
 use crate::runtimes::Runtimes;
@@ -33,6 +36,7 @@ pub struct DebugEndpoints {
     token: Option<Token>,
     trusts_loopback: bool,
     metrics: Option<OwnMetrics>,
+    incidents: Option<Arc<Recorder>>,
     further: Router,
     index: String,
 }
@@ -48,6 +52,7 @@ impl DebugEndpoints {
             token: None,
             trusts_loopback: false,
             metrics: None,
+            incidents: None,
             further: Router::new(),
             index: String::new(),
         }
@@ -102,6 +107,20 @@ impl DebugEndpoints {
         text: impl Fn() -> Result<String, fmt::Error> + Send + Sync + 'static,
     ) -> Self {
         self.metrics = Some(Arc::new(text));
+        self
+    }
+
+    /// Records incidents: what the threads did and what requests waited for at the moment at which the service left its
+    /// usual range. [`Incidents`] says what that is, `/debug/incidents` shows the last ten, and each writes a line with
+    /// file and line number to the service's log, through `tracing` or `log`.
+    ///
+    /// A thread of its own watches from now on, also while the runtime stands still, until the last clone of these
+    /// endpoints and the last listener and router of theirs is gone. If the thread cannot be started, the log and
+    /// `/debug/incidents` say so. A second call begins anew, and forgets what was recorded.
+    pub fn record_incidents(mut self, incidents: Incidents) -> Self {
+        let recorder = Arc::new(Recorder::new());
+        watcher::start(&recorder, incidents, self.profiler(), self.runtimes.clone());
+        self.incidents = Some(recorder);
         self
     }
 
@@ -187,6 +206,7 @@ impl DebugEndpoints {
             waits: self.waits.clone(),
             runtimes: self.runtimes.clone(),
             metrics: self.metrics.clone(),
+            incidents: self.incidents.clone(),
             index: self.index.clone(),
         })
     }

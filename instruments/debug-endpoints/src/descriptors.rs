@@ -21,7 +21,8 @@ pub(crate) async fn watch(duration: Duration) -> Result<Descriptors, EndpointErr
     seen.await?.ok_or(unsupported)
 }
 
-fn take(until: &Until<'_>) -> Option<Descriptors> {
+/// Counts them until the end; at least once. Returns nothing where the system does not tell.
+pub(crate) fn take(until: &Until<'_>) -> Option<Descriptors> {
     let mut seen = Descriptors {
         limit: limit()?,
         ..Descriptors::default()

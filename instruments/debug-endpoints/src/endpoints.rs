@@ -46,6 +46,7 @@ const INDEX: &str = "\
 /debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
 /debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
 /debug/look?seconds=N                   all of them at once, and what they say together (&format=json)
+/debug/incidents                        what the threads did when the service left its usual range (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
 
@@ -59,6 +60,7 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug/memory", get(memory))
         .route("/debug/sockets", get(sockets))
         .route("/debug/look", get(look_at_all))
+        .route("/debug/incidents", get(incidents))
         .route("/debug/pprof/profile", get(cpu_profile))
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
@@ -195,7 +197,15 @@ async fn metrics_text(
 ) -> Result<impl IntoResponse, EndpointError> {
     let own = shared.metrics.as_ref().map(|own| own()).transpose();
     let own = own.map_err(EndpointError::failed)?.unwrap_or_default();
-    let (kind, text) = metrics::text(&own, &shared.runtimes.all(), &shared.waits.requests());
+    let incidents = shared.incidents.as_ref();
+    let incidents = incidents.map(|recorder| recorder.counts());
+    let requests = shared.waits.requests();
+    let (kind, text) = metrics::text(
+        &own,
+        &shared.runtimes.all(),
+        &requests,
+        incidents.as_deref(),
+    );
     Ok(([(header::CONTENT_TYPE, kind)], text))
 }
 
@@ -242,6 +252,21 @@ async fn look_at_all(
         })
     })
     .await
+}
+
+async fn incidents(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<Response, EndpointError> {
+    let format = request.of_text("incidents are")?;
+    let recorder = shared
+        .incidents
+        .as_ref()
+        .ok_or(EndpointError::NotRecorded)?;
+    Ok(match format {
+        Text::Plain => plain(recorder.text()).into_response(),
+        Text::Json => Json(recorder.shown()).into_response(),
+    })
 }
 
 async fn cpu_profile(

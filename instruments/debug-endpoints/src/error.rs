@@ -15,6 +15,8 @@ pub(crate) enum EndpointError {
     Busy(&'static str),
     #[error("no such profile was taken yet; ask for one with ?seconds=10 first")]
     NothingYet,
+    #[error("incidents are not recorded: call DebugEndpoints::record_incidents(Incidents::new())")]
+    NotRecorded,
     #[error("{0}")]
     NoRequests(String),
     #[error("{0}")]
@@ -40,7 +42,7 @@ impl IntoResponse for EndpointError {
         let status = match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Busy(_) => StatusCode::CONFLICT,
-            Self::NothingYet | Self::NoRequests(_) => StatusCode::NOT_FOUND,
+            Self::NothingYet | Self::NotRecorded | Self::NoRequests(_) => StatusCode::NOT_FOUND,
             Self::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,

@@ -71,6 +71,7 @@
 //! | `/debug/memory?seconds=N` | what of the memory is live, what the allocator keeps, and which grows, JSON |
 //! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and what waits in them (`&format=json`) |
 //! | `/debug/look?seconds=N` | all of them at once, and what they say together (`&format=json`) |
+//! | `/debug/incidents` | the last moments at which the service [left its usual range](Incidents), with stacks (`?format=json`) |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
@@ -89,7 +90,8 @@
 //!
 //! # Costs
 //!
-//! Nothing runs while nobody asks: no thread samples, no timer ticks. The layer costs each request as much as an armed
+//! Nothing runs while nobody asks, unless the service [records incidents](DebugEndpoints::record_incidents): no thread
+//! samples, no timer ticks. The layer costs each request as much as an armed
 //! [`AwaitProfiler`], about a microsecond. The process takes one profile of each kind at a time, and a heap profile by
 //! dhat only alone; a second request is answered 409. CPU and await profiles can be taken at the same time, but each
 //! then includes the cost of the other. The last profiles of CPU, waits and threads stay in memory.
@@ -158,6 +160,7 @@ mod evidence;
 mod guard;
 mod heap_profile;
 mod heartbeat;
+mod incidents;
 mod jemalloc;
 mod last;
 mod limits;
@@ -197,6 +200,7 @@ mod waits;
 pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, inherit};
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
+pub use incidents::options::Incidents;
 /// The allocator that `/debug/pprof/heap` is about: `#[global_allocator] static ALLOCATOR: Jemalloc = Jemalloc;`
 /// in the service's `main.rs`.
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]

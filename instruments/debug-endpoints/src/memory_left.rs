@@ -18,9 +18,12 @@ const MOST_GIVEN_BACK: u64 = 1024 * MIB;
 
 /// A limit of the system, and the memory that it leaves.
 #[derive(Debug, PartialEq, Eq)]
-struct Left {
-    limit: String,
-    bytes: u64,
+pub(crate) struct Left {
+    pub(crate) limit: String,
+    /// Bytes that may still be taken.
+    pub(crate) bytes: u64,
+    /// All bytes that the limit allows.
+    pub(crate) of: u64,
 }
 
 /// Returns an error if a limit of the system leaves too little memory for a profile: the system would kill the service.
@@ -49,7 +52,7 @@ fn needed() -> u64 {
 }
 
 /// Returns the limit that leaves least.
-fn least_left() -> Option<Left> {
+pub(crate) fn least_left() -> Option<Left> {
     let mut all = of_process();
     all.extend(of_cgroup());
     all.into_iter().min_by_key(|left| left.bytes)
@@ -74,6 +77,7 @@ fn of_process() -> Vec<Left> {
             all.push(Left {
                 limit: called.to_owned(),
                 bytes: limit.saturating_sub(used),
+                of: limit,
             });
         }
     }
@@ -152,6 +156,7 @@ fn left_in(group: &Path, files: &Files) -> Option<Left> {
     Some(Left {
         limit: format!("{} of its container", files.limit),
         bytes: limit.saturating_sub(used.saturating_sub(cached)),
+        of: limit,
     })
 }
 

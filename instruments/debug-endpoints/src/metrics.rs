@@ -30,8 +30,14 @@ impl Gauge {
     }
 }
 
-/// Returns the media type, and the service's own text followed by ours. `requests` is the part on requests.
-pub(crate) fn text(own: &str, runtimes: &[Watched], requests: &Requests) -> (&'static str, String) {
+/// Returns the media type, and the service's own text followed by ours. `requests` is the part on requests, `incidents` are
+/// numbers of incidents by kind.
+pub(crate) fn text(
+    own: &str,
+    runtimes: &[Watched],
+    requests: &Requests,
+    incidents: Option<&[(&'static str, u64)]>,
+) -> (&'static str, String) {
     let (own, is_open_metrics) = match own.strip_suffix(END) {
         Some(own) => (own, true),
         None => (own, false),
@@ -63,6 +69,17 @@ pub(crate) fn text(own: &str, runtimes: &[Watched], requests: &Requests) -> (&'s
     }
     if !own.contains(LATENCY_TYPE) {
         text.push_str(&latencies(&requests.latencies));
+    }
+    if let Some(incidents) = incidents {
+        let total = if is_open_metrics { "" } else { "_total" };
+        let name = format!("process_incidents{total}");
+        let _ = writeln!(
+            text,
+            "# HELP {name} Incidents, of which /debug/incidents has the last.\n# TYPE {name} counter"
+        );
+        for (kind, count) in incidents {
+            let _ = writeln!(text, "process_incidents_total{{kind=\"{kind}\"}} {count}");
+        }
     }
     if is_open_metrics {
         text.push_str(END);
@@ -272,16 +289,24 @@ mod tests {
     #[test]
     fn what_the_service_counts_itself_is_not_there_twice_and_the_end_stays_the_end() {
         let own = "# TYPE process_cpu_seconds counter\nprocess_cpu_seconds_total 1\n# EOF\n";
-        let (kind, text) = text(own, &[], &NO_REQUESTS);
+        let (kind, text) = text(own, &[], &NO_REQUESTS, Some(&[("late", 2)]));
         assert!(kind.starts_with("application/openmetrics-text"));
         assert_eq!(text.matches("# TYPE process_cpu_seconds ").count(), 1);
+        assert!(
+            text.contains("# TYPE process_incidents counter\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("process_incidents_total{kind=\"late\"} 2\n"),
+            "{text}"
+        );
         assert_eq!(text.matches("# EOF").count(), 1);
         assert!(text.ends_with("# EOF\n"), "{text}");
     }
 
     #[test]
     fn plain_text_stays_plain_and_ours_begins_on_a_line_of_its_own() {
-        let (kind, text) = text("queries_total 3", &[], &NO_REQUESTS);
+        let (kind, text) = text("queries_total 3", &[], &NO_REQUESTS, None);
         assert!(kind.starts_with("text/plain"));
         assert!(text.starts_with("queries_total 3\n# HELP "), "{text}");
         assert!(!text.contains("# EOF"));

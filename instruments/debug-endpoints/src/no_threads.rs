@@ -16,9 +16,18 @@ pub(crate) struct ThreadProfiler {
 impl ThreadProfiler {
     #[allow(clippy::unused_async)] // one signature for both
     pub(crate) async fn record(&self, _: Duration) -> Result<Arc<ThreadProfile>, EndpointError> {
-        Err(EndpointError::Unsupported(
-            "stacks of threads need Linux on x86-64 or aarch64, and the feature `cpu` of debug-endpoints; elsewhere use \
-             a debugger",
-        ))
+        Err(unsupported())
     }
+}
+
+/// Returns an error: only Linux has them.
+pub(crate) fn take(_: Duration, _: &dyn Fn() -> bool) -> Result<ThreadProfile, EndpointError> {
+    Err(unsupported())
+}
+
+fn unsupported() -> EndpointError {
+    EndpointError::Unsupported(
+        "stacks of threads need Linux on x86-64 or aarch64, and the feature `cpu` of debug-endpoints; elsewhere use a \
+         debugger",
+    )
 }

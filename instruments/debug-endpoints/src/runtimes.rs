@@ -148,17 +148,25 @@ fn epoll_descriptors() -> Option<usize> {
 }
 
 /// Names of the endpoints' own threads.
-const OURS: [&str; 9] = [
+const OURS: [&str; 11] = [
     "admin",
     "await-profile",
     "cpu-profiles",
     "debug-answers",
     "heartbeat",
+    "incident",
+    "incidents",
     "memory",
     "probe",
     "sockets",
     "thread-profiles",
 ];
+
+/// Returns whether a folded stack is of one of the endpoints' own threads.
+pub(crate) fn is_ours(folded: &str) -> bool {
+    let (thread, _) = folded.split_once(';').unwrap_or((folded, ""));
+    OURS.contains(&thread)
+}
 
 /// Returns the number of threads of the process, the most frequent name, and the number of threads with that name.
 pub(crate) fn threads_by_name() -> Option<(usize, String, usize)> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::cpu_profiler::CpuProfiler;
+use crate::incidents::recorder::Recorder;
 use crate::runtimes::Runtimes;
 use crate::threads::ThreadProfiler;
 use crate::waits::Waits;
@@ -18,6 +19,8 @@ pub(crate) struct Shared {
     pub(crate) waits: Waits,
     pub(crate) runtimes: Runtimes,
     pub(crate) metrics: Option<OwnMetrics>,
+    /// Incidents, if the service records them.
+    pub(crate) incidents: Option<Arc<Recorder>>,
     /// Lines of the index for the endpoints that the service adds.
     pub(crate) index: String,
 }

@@ -33,12 +33,7 @@ impl ThreadProfiler {
         memory_left::is_enough()?;
         let permit = permit::threads()?;
         let profile = THREAD.run(move |is_awaited| {
-            let samples = sample(Process::this(), duration, is_awaited);
-            let profile = is_awaited().then(|| {
-                let mut names = OwnNames(Mapping::all());
-                ThreadProfile::new(samples, duration, &mut names)
-            });
-            backtrace::clear_symbol_cache();
+            let profile = sampled(duration, is_awaited, is_awaited);
             drop(permit);
             profile
         });
@@ -46,6 +41,36 @@ impl ThreadProfiler {
         let profile = profile.ok_or_else(|| EndpointError::failed("nobody waits for it"))?;
         Ok(self.last.keep(profile))
     }
+}
+
+/// Looks at all threads but the calling one, until `duration` is over or `lasts` returns false.
+///
+/// # Errors
+///
+/// Returns an error if there is too little memory for names, or if another profile of threads is being taken.
+pub(crate) fn take(
+    duration: Duration,
+    lasts: &dyn Fn() -> bool,
+) -> Result<ThreadProfile, EndpointError> {
+    memory_left::is_enough()?;
+    let _permit = permit::threads()?;
+    let profile = sampled(duration, lasts, &|| true);
+    profile.ok_or_else(|| EndpointError::failed("nobody waits for it"))
+}
+
+/// Samples until `duration` is over or `lasts` returns false, and looks the names up if the profile is still awaited.
+fn sampled(
+    duration: Duration,
+    lasts: &dyn Fn() -> bool,
+    is_awaited: &dyn Fn() -> bool,
+) -> Option<ThreadProfile> {
+    let samples = sample(Process::this(), duration, lasts);
+    let profile = is_awaited().then(|| {
+        let mut names = OwnNames(Mapping::all());
+        ThreadProfile::new(samples, duration, &mut names)
+    });
+    backtrace::clear_symbol_cache();
+    profile
 }
 
 impl Named for NamedFrame {

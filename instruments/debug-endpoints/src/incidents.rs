@@ -1,0 +1,27 @@
+//! Incidents: moments at which the service left its usual range, with the stacks and waits of those moments.
+//!
+//! A thread of its own watches the service, since the runtime is what may stand still. What it judges is in pure state
+//! machines, which are driven by time and observations: [`judge`] by the second, [`workers`] by the step.
+
+mod capture;
+mod condition;
+mod date;
+#[cfg(target_os = "linux")]
+mod delays;
+#[cfg(not(target_os = "linux"))]
+#[path = "incidents/no_delays.rs"]
+mod delays;
+pub(crate) mod judge;
+pub(crate) mod kind;
+mod log_line;
+mod moment;
+pub(crate) mod options;
+mod pace;
+pub(crate) mod recorder;
+mod traffic;
+mod usual;
+pub(crate) mod watcher;
+mod workers;
+
+#[cfg(test)]
+mod day;

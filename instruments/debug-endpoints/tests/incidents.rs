@@ -1,0 +1,230 @@
+//! Incidents of services that stall, that deadlock, and whose requests hang.
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu",
+    feature = "log"
+))]
+
+mod common;
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{io::Write, thread};
+
+use axum::Router;
+use axum::routing::get;
+use common::ask;
+use debug_endpoints::{DebugEndpoints, Incidents};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+/// Lock for the tests: a profile of a kind is taken once at a time in a process, and they share the log.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Lines of the log.
+static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+struct Log;
+
+impl log::Log for Log {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push(record.args().to_string());
+    }
+
+    fn flush(&self) {}
+}
+
+/// A service whose failing test does not wait for workers that are blocked for ever.
+struct Service {
+    runtime: Option<Runtime>,
+    own: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Service {
+    fn start(incidents: Incidents, app: impl FnOnce(Router) -> Router) -> Self {
+        let _ = log::set_logger(&Log);
+        log::set_max_level(log::LevelFilter::Warn);
+        let (runtime, own, admin) = common::service(
+            || DebugEndpoints::new().record_incidents(incidents),
+            |debug| app(Router::new()).layer(debug.layer()),
+        );
+        let runtime = Some(runtime);
+        Self {
+            runtime,
+            own,
+            admin,
+        }
+    }
+
+    /// Sends a request without waiting for its answer; it goes on as long as the returned stream lives.
+    fn send(&self, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.own).expect("it listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: shop\r\n\r\n").expect("sent");
+        stream
+    }
+
+    /// Waits for an incident of this kind whose evidence was taken, and whose sentences contain `part`.
+    fn incident(&self, kind: &str, part: &str) -> Value {
+        let end = Instant::now() + Duration::from_secs(100);
+        loop {
+            let answer = ask(self.admin, "/debug/incidents?format=json");
+            let all: Value = serde_json::from_slice(&answer.body).expect("JSON");
+            let all = all.as_array().expect("an array");
+            let says =
+                |one: &&Value| one["kind"] == kind && one["sentences"].to_string().contains(part);
+            if let Some(found) = all.iter().find(says) {
+                return found.clone();
+            }
+            assert!(Instant::now() < end, "no {kind} with {part} in {all:?}");
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Returns the lines of the log.
+fn log_text() -> String {
+    let lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.join("\n")
+}
+
+/// Blocks its worker, as a call to a slow disk does. A busy machine takes its time to look.
+async fn stalls() -> &'static str {
+    thread::sleep(Duration::from_secs(3));
+    "sorry"
+}
+
+#[test]
+fn a_stall_is_recorded_while_it_lasts_with_its_line() {
+    let _alone = ALONE.lock();
+    let service = Service::start(Incidents::new(), |app| app.route("/stall", get(stalls)));
+    ask(service.own, "/stall");
+    let incident = service.incident("late", "incidents::stalls");
+    assert!(
+        incident["sentences"]
+            .to_string()
+            .contains("did not yield for"),
+        "{incident}"
+    );
+    let stacks = incident["stacks"].to_string();
+    assert!(
+        stacks.contains("blocked in") && stacks.contains("incidents::stalls"),
+        "{incident}"
+    );
+    let log = log_text();
+    assert!(
+        log.contains("incident (late)") && log.contains("incidents::stalls"),
+        "{log}"
+    );
+    // A build without debug information has no lines.
+    if option_env!("CARGO_PROFILE_TEST_DEBUG") != Some("0") {
+        assert!(log.contains("tests/incidents.rs:"), "{log}");
+    }
+    let metrics = ask(service.admin, "/metrics").text();
+    assert!(
+        !metrics.contains("process_incidents_total{kind=\"late\"} 0\n"),
+        "{metrics}"
+    );
+    let text = ask(service.admin, "/debug/incidents").text();
+    assert!(
+        text.contains("late, 2") && text.contains("incidents::stalls"),
+        "{text}"
+    );
+}
+
+static ACCOUNT: Mutex<u64> = Mutex::new(100);
+
+/// Waits for a lock that somebody holds who waits for this.
+async fn deadlocks() -> &'static str {
+    let _account = ACCOUNT.lock();
+    "at last"
+}
+
+#[test]
+fn a_deadlock_is_one_incident_that_goes_on() {
+    let _alone = ALONE.lock();
+    let service = Service::start(Incidents::new(), |app| {
+        app.route("/deadlock", get(deadlocks))
+    });
+    let account = ACCOUNT.lock();
+    let _request = service.send("/deadlock");
+    let incident = service.incident("late", "incidents::deadlocks");
+    assert_eq!(incident["ongoing"], true, "{incident}");
+    let says = incident["sentences"].to_string();
+    assert!(says.contains("Probable deadlock"), "{incident}");
+    assert!(
+        log_text().contains("incidents::deadlocks"),
+        "{}",
+        log_text()
+    );
+    // The other tests share the process.
+    drop(account);
+}
+
+#[test]
+fn requests_that_hang_are_recorded_with_what_they_wait_for() {
+    static LOCK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    async fn waits() {
+        let _guard = LOCK.lock().await;
+        std::future::pending::<()>().await;
+    }
+    let _alone = ALONE.lock();
+    // Nothing is learned, so all that is over the floor is out of range.
+    let incidents = Incidents::new()
+        .learning_for(Duration::ZERO)
+        .in_flight_over(20)
+        .without_stacks();
+    let service = Service::start(incidents, |app| app.route("/wait", get(waits)));
+    let _hang: Vec<_> = (0..40).map(|_| service.send("/wait")).collect();
+    let incident = service.incident("in_flight", "GET /wait");
+    assert!(
+        incident["waits"].to_string().contains("Mutex"),
+        "{incident}"
+    );
+    assert!(
+        incident["stacks"].as_array().expect("an array").is_empty(),
+        "{incident}"
+    );
+}
+
+#[test]
+fn nothing_is_recorded_unless_the_service_asks_for_it() {
+    let (_runtime, _, admin) = common::service(DebugEndpoints::new, |_| Router::new());
+    let answer = ask(admin, "/debug/incidents");
+    assert_eq!(answer.status, 404);
+    assert!(
+        answer.text().contains("record_incidents"),
+        "{}",
+        answer.text()
+    );
+    assert!(!ask(admin, "/metrics").text().contains("process_incidents"));
+}
+
+#[test]
+fn a_service_without_an_incident_says_since_when() {
+    let _alone = ALONE.lock();
+    let service = Service::start(Incidents::new(), |app| app);
+    let text = ask(service.admin, "/debug/incidents").text();
+    assert!(text.starts_with("No incident since 2"), "{text}");
+    let json = ask(service.admin, "/debug/incidents?format=json").text();
+    assert_eq!(json.trim(), "[]");
+    assert_eq!(
+        ask(service.admin, "/debug/incidents?format=svg").status,
+        400
+    );
+}
