@@ -147,7 +147,7 @@ class ChapterUser(FastHttpUser):
             name=name,
             catch_response=True,
         ) as response:
-            if self.give_up and (response.status_code == 503 or is_timeout(response.error)):
+            if self.give_up and (response.status_code == 503 or is_given_up(response)):
                 response.request_meta["name"] = LOST
                 response.success()
             elif response.status_code == 0:
@@ -158,8 +158,10 @@ class ChapterUser(FastHttpUser):
                 response.failure(f"wrong answer: {response.text[:200]}")
 
 
-def is_timeout(error) -> bool:
-    return isinstance(error, TimeoutError)
+def is_given_up(response) -> bool:
+    """Whether no answer came in time. The client wraps what happened."""
+    error = response.error if response.status_code == 0 else None
+    return isinstance(getattr(error, "original", error), TimeoutError)
 
 
 def headers_of(body: str | None) -> dict[str, str] | None:
@@ -365,8 +367,8 @@ def summarise(environment, measurement: Measurement) -> dict:
     total = environment.stats.total
     reads = reads_of(environment)
     bystanders = environment.stats.get(BYSTANDERS, "GET")
-    lost = environment.stats.get(LOST, "GET")
-    answered = total.num_requests - total.num_failures - lost.num_requests
+    lost = environment.stats.entries.get((LOST, "GET"))
+    answered = total.num_requests - total.num_failures - (lost.num_requests if lost else 0)
     return {
         "version": locust_version,
         "seconds": measurement.seconds,
