@@ -8,6 +8,7 @@ use crate::interval::Runs;
 use crate::raw_stack::RawStack;
 use crate::registry::RouteCount;
 use crate::session::FollowUp;
+use crate::tail_times::TailTimes;
 
 /// Index of a stack among the distinct ones.
 pub(crate) type StackId = u32;
@@ -23,7 +24,14 @@ pub(crate) struct Sample {
     /// Number of requests in flight at that moment.
     pub(crate) in_flight: u32,
     pub(crate) route: Arc<str>,
+    /// Index of the request among the sampled ones of a tail profile. None if it began before that, and in other
+    /// profiles.
+    pub(crate) request: Option<u32>,
     pub(crate) outcome: Outcome,
+    /// Time from marking the request to its next poll. Zero if it was not marked.
+    pub(crate) delay: Duration,
+    /// Route of a request that was being polled at that moment, in a tail profile. None if there was none.
+    pub(crate) meanwhile: Option<Arc<str>>,
     /// Waits of the child that was chosen with the request.
     pub(crate) child: Waits,
     /// True if the request polled that child itself.
@@ -82,6 +90,8 @@ pub(crate) struct Collected {
     pub(crate) late: u64,
     /// Sum of the times for which the late requests were in flight unseen.
     pub(crate) late_time: Duration,
+    /// Times of all requests, in a tail profile.
+    pub(crate) tail: Option<TailTimes>,
 }
 
 impl Collected {

@@ -17,6 +17,9 @@ use crate::waits_table::wait_of;
 /// Beginning of the frame below which the several waits of one request branch.
 pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
 
+/// Frame of a request that something has woken.
+pub(crate) const READY: &str = "(ready: woken and not yet polled)";
+
 /// A place where requests wait.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -110,11 +113,7 @@ impl Profile {
     /// A request that waits for several things at once counts to each of them in equal parts,
     /// beneath a frame that says so.
     pub fn folded(&self, frames: Frames) -> String {
-        let mut folded = String::new();
-        for (stack, micros) in self.weights(frames).rounded() {
-            let _ = writeln!(folded, "{} {micros}", labels(stack).join(";"));
-        }
-        folded
+        self.weights(frames).folded()
     }
 
     /// Returns every place where requests waited, with its share, the largest first.
@@ -154,13 +153,16 @@ impl Profile {
     pub(crate) fn weights(&self, frames: Frames) -> Weights {
         let mut weights = Weights::default();
         for (sample, stack, part) in self.stacks(frames) {
-            *weights.0.entry(stack).or_default() += self.weight_of(sample) * part;
+            weights.add(stack, self.weight_of(sample) * part);
         }
         weights
     }
 
     /// Returns the stacks of each sample, from the route inwards, and the part of the sample that each has.
-    fn stacks(&self, frames: Frames) -> impl Iterator<Item = (&Sample, Vec<Frame>, f64)> {
+    pub(crate) fn stacks(
+        &self,
+        frames: Frames,
+    ) -> impl Iterator<Item = (&Sample, Vec<Frame>, f64)> {
         self.collected.samples.iter().flat_map(move |sample| {
             let stacks = stacks_of(sample, &self.stacks, frames).into_iter();
             stacks.map(move |(stack, part)| {
@@ -177,6 +179,42 @@ impl Profile {
 pub(crate) struct Weights(BTreeMap<Vec<Frame>, f64>);
 
 impl Weights {
+    pub(crate) fn add(&mut self, stack: Vec<Frame>, weight: f64) {
+        *self.0.entry(stack).or_default() += weight;
+    }
+
+    /// Returns the stacks as text, one line each with its weight in whole microseconds.
+    pub(crate) fn folded(&self) -> String {
+        let mut folded = String::new();
+        for (stack, micros) in self.rounded() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(folded, "{} {micros}", labels(stack).join(";"));
+        }
+        folded
+    }
+
+    /// Scales the weights of each route to the sum that it has in `other`.
+    #[cfg(feature = "flamegraph")]
+    pub(crate) fn scale_routes(&mut self, other: &Weights) {
+        let (own, wanted) = (self.by_route(), other.by_route());
+        for (stack, weight) in &mut self.0 {
+            let route = stack.first();
+            let sum = |sums: &BTreeMap<Option<Frame>, f64>| {
+                sums.get(&route.cloned()).copied().unwrap_or(0.0)
+            };
+            *weight *= sum(&wanted) / sum(&own);
+        }
+    }
+
+    #[cfg(feature = "flamegraph")]
+    fn by_route(&self) -> BTreeMap<Option<Frame>, f64> {
+        let mut sums = BTreeMap::new();
+        for (stack, weight) in &self.0 {
+            *sums.entry(stack.first().cloned()).or_default() += weight;
+        }
+        sums
+    }
+
     /// Returns the weights in whole microseconds, without stacks that have less than half of one.
     #[expect(
         clippy::cast_possible_truncation,
@@ -217,7 +255,7 @@ fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Fram
             let children = children.iter().map(|child| beneath(child.as_slice()));
             return side_by_side(children.collect(), child.uncaptured);
         }
-        Outcome::Ready => "(ready: woken and not yet polled)",
+        Outcome::Ready => READY,
         Outcome::Running => "(running)",
         Outcome::WokenFirst => "(woken before it could be seen)",
         Outcome::Finished => "(finished before it could be seen)",

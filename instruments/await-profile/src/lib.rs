@@ -62,6 +62,9 @@
 //! `debug = "limited"` and `strip = "none"` in their profile keep all that is needed.
 //! `"line-tables-only"` loses the names of inlined functions.
 //!
+//! [`Profile::tail`] tells what the slowest requests of each route waited for, beside the rest, if the profile was
+//! taken with [`ProfileOptions::tail`].
+//!
 //! # What it cannot see
 //!
 //! - The inside of spawned tasks, and of members of a `FuturesUnordered` or `JoinSet`, unless they
@@ -84,6 +87,7 @@ mod answers;
 mod capture;
 mod clone_hook;
 mod collected;
+mod ended;
 mod error;
 mod fold;
 mod frame;
@@ -95,6 +99,7 @@ mod latency;
 mod lock;
 mod names;
 mod options;
+mod percentile;
 mod poll_guard;
 mod probe;
 mod profile;
@@ -110,6 +115,8 @@ mod stack;
 mod summary;
 mod symbols;
 mod sync;
+mod tail;
+mod tail_times;
 mod tracked;
 mod tracking_waker;
 mod unpolled;
@@ -156,6 +163,7 @@ pub use layer::MatchedRoute;
 #[cfg(feature = "tower")]
 pub use layer::{AwaitLayer, AwaitService, GrpcMethod, MethodAndPath, RouteName};
 pub use options::ProfileOptions;
+pub use percentile::{Percentile, PercentileError};
 #[cfg(feature = "pprof")]
 #[doc(hidden)] // For `debug-endpoints`, whose CPU profiles name files alike.
 pub use pprof::portable;
@@ -166,5 +174,6 @@ pub use profiler::has_begun_requests;
 pub use registry::RouteTraffic;
 pub use stack::Frames;
 pub use summary::{Quantiles, Remark, RouteSummary, Samples, Summary};
+pub use tail::{Tail, TailFinding, TailGroup, TailPlace, TailRoute};
 pub use tracked::{Tracked, inherit};
 pub use unpolled::Unpolled;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::percentile::Percentile;
+
 /// Options for taking a profile.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -17,6 +19,8 @@ pub struct ProfileOptions {
     /// Paths, as `Frames::All` shows them, of types or modules that hold a timer only to give up their
     /// wait. Those of tokio, tower, reqwest and tonic are known.
     pub deadlines: Vec<String>,
+    /// Percentile above which a route's requests are its tail. None for an ordinary profile.
+    pub tail: Option<Percentile>,
 }
 
 impl ProfileOptions {
@@ -57,6 +61,14 @@ impl ProfileOptions {
         self.deadlines = paths.into_iter().map(Into::into).collect();
         self
     }
+
+    /// Takes a tail profile: the time of every request is known, so that what a route's slowest requests waited for is
+    /// told from the rest. See [`Profile::tail`](crate::Profile::tail).
+    #[must_use]
+    pub fn tail(mut self, percentile: Percentile) -> Self {
+        self.tail = Some(percentile);
+        self
+    }
 }
 
 impl Default for ProfileOptions {
@@ -66,6 +78,7 @@ impl Default for ProfileOptions {
             captures_per_second: Self::DEFAULT_RATE,
             own_crates: None,
             deadlines: Vec::new(),
+            tail: None,
         }
     }
 }

@@ -142,7 +142,6 @@ pub(crate) fn millis(duration: Duration) -> f64 {
 }
 
 /// Formats a duration with three digits: `51.2 s`, `1.56 s`, `12.9 ms`, `3.20 µs`.
-#[cfg(feature = "flamegraph")]
 pub(crate) fn readable(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let (value, unit) = if seconds >= 0.9995 {
@@ -158,7 +157,7 @@ pub(crate) fn readable(duration: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-#[cfg(all(test, feature = "flamegraph"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

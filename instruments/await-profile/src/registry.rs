@@ -6,17 +6,18 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::answers::Answers;
+use crate::ended::{Ended, LeftOut, RequestId};
 use crate::label::Label;
 use crate::latency::{Latencies, RouteLatency};
 use crate::lock::lock;
 use crate::session::Mark;
-use crate::slot::Slot;
+use crate::slot::{NotWaiting, Slot};
 use crate::sync::{AtomicUsize, Mutex, Ordering, SHARDS};
 
 /// Most route labels that a shard keeps. A new label beyond them replaces the least used one.
 /// So paths with identifiers in them, or a scanner's paths, neither grow the table without limit
 /// nor push out the busy routes.
-const MAX_ROUTES: usize = 256;
+pub(crate) const MAX_ROUTES: usize = 256;
 /// Most uses that count in a label's favor when another label needs room.
 const MAX_USES: u8 = 8;
 /// Distance between requests that are timed: every sixteenth one is. Reading the clock costs as
@@ -27,8 +28,10 @@ const TIMED_FIRST: u64 = 32;
 /// Most slots that a shard keeps for further requests; together they take a tenth of a megabyte.
 /// Allocating and freeing a slot costs more than all the rest of registering.
 const MAX_FREE: usize = 1024;
+/// Most requests of a shard that are looked at for one that is being polled.
+const MOST_LOOKED_AT: usize = 1024;
 /// Label of the requests whose own label was replaced or found no room, at index 0 of each shard.
-const OTHER_ROUTES: &str = "(other routes)";
+pub(crate) const OTHER_ROUTES: &str = "(other routes)";
 
 /// What the time of a request counts for, if it is one of those that are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub(crate) enum Timing {
     Latency,
     /// For the same, and for the profile that is being taken.
     Profile,
+    /// For the tail profile that is being taken, and no more: the latency of its route is of every sixteenth.
+    Tail,
 }
 
 /// The way in which a request ended.
@@ -129,6 +134,8 @@ struct Shard {
     inserted: u32,
     /// Slots without other references, for further requests.
     free: Vec<Arc<Slot>>,
+    /// Requests that ended, during a tail profile alone.
+    ended: Option<Ended>,
 }
 
 /// One shard on cache lines of its own: 128 bytes, since most CPUs fetch lines in pairs.
@@ -191,9 +198,21 @@ impl Registry {
         // The label for other routes counts requests only.
         shard.routes[route].is_part |= is_part && route > 0;
         shard.inserted = shard.inserted.wrapping_add(1);
-        let is_timed = nth <= TIMED_FIRST || shard.inserted % TIMED_EVERY == 0;
-        let timed = (is_timed && timing != Timing::Nothing).then(|| (Instant::now(), timing));
-        let slot = shard.slot(Slot::request(waker, home, route, is_part, timed));
+        let is_due = nth <= TIMED_FIRST || shard.inserted % TIMED_EVERY == 0;
+        // A tail profile times each of them.
+        let is_followed = timing == Timing::Profile && shard.ended.is_some();
+        let timing = if is_due || timing == Timing::Nothing {
+            timing
+        } else {
+            Timing::Tail
+        };
+        let is_timed = is_followed || is_due && timing != Timing::Nothing;
+        let timed = is_timed.then(|| (Instant::now(), timing));
+        let mut slot = Slot::request(waker, home, route, is_part, timed);
+        if is_followed {
+            slot.number = shard.inserted.max(1);
+        }
+        let slot = shard.slot(slot);
         slot.place.store(shard.slots.len(), Ordering::Relaxed);
         shard.slots.push(slot.clone());
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
@@ -220,9 +239,12 @@ impl Registry {
         route.in_flight -= 1;
         let time = slot.timed.map(|(began, _)| began.elapsed());
         route.count(&slot, ending, time);
-        if let Some(time) = time.filter(|_| !slot.is_part && ending != Ending::Dropped) {
+        if let Some(time) = time.filter(|_| counts_for_latency(&slot, ending)) {
             let now = Instant::now();
             self.latencies_lock().add(&route.name, time, now);
+        }
+        if let Some(ended) = &mut shard.ended {
+            ended.add(&slot, time);
         }
         let Some(own) = Arc::get_mut(&mut slot) else {
             // The sampler or a kept waker also holds a reference.
@@ -270,11 +292,83 @@ impl Registry {
         }
     }
 
+    /// Returns the route of a request that is being polled. Looks at some requests of each shard, to hold its lock
+    /// only briefly.
+    pub(crate) fn running(&self) -> Option<Arc<str>> {
+        for padded in &self.shards {
+            if padded.len.load(Ordering::Relaxed) == 0 {
+                continue;
+            }
+            let shard = lock(&padded.shard);
+            let mut slots = shard.slots.iter().take(MOST_LOOKED_AT);
+            let running = slots.find(|slot| slot.not_waiting() == Some(NotWaiting::Running));
+            if let Some(slot) = running {
+                return Some(shard.routes[slot.route].name.clone());
+            }
+        }
+        None
+    }
+
     /// Returns all requests in flight, shard by shard, so that no lock is held for long.
     pub(crate) fn each_shard(&self) -> impl Iterator<Item = Vec<Arc<Slot>>> {
         self.shards
             .iter()
             .map(|padded| lock(&padded.shard).slots.clone())
+    }
+
+    /// Follows every request that begins from now on until it ends, for a tail profile. Returns the time from which on.
+    pub(crate) fn follow(&self) -> Instant {
+        let since = Instant::now();
+        for padded in &self.shards {
+            lock(&padded.shard).ended = Some(Ended::new(since));
+        }
+        since
+    }
+
+    /// Follows requests no longer.
+    pub(crate) fn unfollow(&self) {
+        for padded in &self.shards {
+            lock(&padded.shard).ended = None;
+        }
+    }
+
+    /// Calls `each` with the route, the number and the time of each followed request that ended since the last call.
+    pub(crate) fn take_ended(&self, mut each: impl FnMut(&Arc<str>, RequestId, Duration)) {
+        for (shard, padded) in self.shards.iter().enumerate() {
+            let mut locked = lock(&padded.shard);
+            let ended = locked.ended.as_mut().map(Ended::take).unwrap_or_default();
+            if ended.is_empty() {
+                continue;
+            }
+            let names: Vec<_> = locked
+                .routes
+                .iter()
+                .map(|route| route.name.clone())
+                .collect();
+            drop(locked);
+            for request in ended {
+                let number = request.number;
+                each(
+                    &names[request.route],
+                    RequestId { shard, number },
+                    request.took,
+                );
+            }
+        }
+    }
+
+    /// Returns the numbers of requests that a tail profile that ends now leaves out.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        let mut all = LeftOut::default();
+        for padded in &self.shards {
+            let shard = lock(&padded.shard);
+            let Some(ended) = &shard.ended else { continue };
+            let here = ended.left_out(shard.slots.iter().map(|slot| &**slot));
+            all.earlier += here.earlier;
+            all.unfinished += here.unfinished;
+            all.lost += here.lost;
+        }
+        all
     }
 
     /// Sets the counts of all routes to zero.
@@ -347,6 +441,7 @@ impl Shard {
             hand: 0,
             inserted: 0,
             free: Vec::new(),
+            ended: None,
         }
     }
 
@@ -403,6 +498,9 @@ impl Shard {
                 let count = route.take();
                 self.by_name.remove(&count.name);
                 self.routes[0].add(&count);
+                if let Some(ended) = &mut self.ended {
+                    ended.give_up(self.hand);
+                }
                 return Some(self.hand);
             }
         }
@@ -479,10 +577,16 @@ impl RouteCount {
                 &mut self.timed
             }
         };
-        if let (Some((_, Timing::Profile)), Some(time)) = (slot.timed, time) {
+        if let (Some((_, Timing::Profile | Timing::Tail)), Some(time)) = (slot.timed, time) {
             times.add(time);
         }
     }
+}
+
+/// Returns whether the time of this request counts for the latency of its route.
+fn counts_for_latency(slot: &Slot, ending: Ending) -> bool {
+    let is_of_tail = matches!(slot.timed, Some((_, Timing::Tail)));
+    !slot.is_part && !is_of_tail && ending != Ending::Dropped
 }
 
 /// Returns the index of the shard in which this thread registers its requests.

@@ -97,10 +97,7 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
     let release = releases
         .iter()
         .find(|release| release.frames == place.frames);
-    let release = release.filter(|release| !release.by.iter().any(|by| by.starts_with('(')));
-    // It says nothing new that a runtime's task has ended.
-    let release =
-        release.filter(|release| release.by.iter().any(|by| !PathMeaning::Runtime.fits(by)));
+    let release = release.filter(|release| is_telling(&release.by));
     let release = release.map_or_else(String::new, |release| {
         format!(
             " {:.0} % were let go by {}.",
@@ -135,6 +132,13 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
             wait.advice()
         ),
     })
+}
+
+/// Returns whether the code that ends a wait says who held what was waited for.
+pub(crate) fn is_telling(by: &[String]) -> bool {
+    let is_remark = by.iter().any(|by| by.starts_with('('));
+    // It says nothing new that a runtime's task has ended.
+    !is_remark && by.iter().any(|by| !PathMeaning::Runtime.fits(by))
 }
 
 /// Returns whether something else answers this wait, so that a request could ask for several answers at once.
@@ -177,7 +181,7 @@ fn of_unpolled(unpolled: &Unpolled) -> Remark {
 }
 
 /// Returns the innermost of the reader's lines. Only the reader's functions have a line in their frame.
-fn line_of(frames: &[String]) -> Option<&str> {
+pub(crate) fn line_of(frames: &[String]) -> Option<&str> {
     let mut lines = frames.iter().rev().map(String::as_str);
     lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
 }

@@ -20,10 +20,12 @@ use std::time::{Duration, Instant};
 use crate::collected::{Collected, Outcome, Sample, Waits};
 use crate::interval::RunEnd;
 use crate::options::ProfileOptions;
+use crate::percentile::Percentile;
 use crate::raw_stack::RawStack;
 use crate::session::{Answer, FollowUp, Mark, Session, Whose};
 use crate::shared::{Permit, Shared};
 use crate::slot::{NotWaiting, Slot};
+use crate::tail_times::TailTimes;
 
 /// Longest wait at the start of a profile for all requests in flight to be polled once.
 const TRACKING_TIMEOUT: Duration = Duration::from_millis(200);
@@ -63,13 +65,25 @@ pub(crate) fn collect(
     let mut sampler = Sampler::start(permit, fastrand::Rng::new());
     sampler.track_in_flight();
     let start = sampler.begin();
+    let following = options.tail.map(|tail| sampler.follow(tail));
     sampler.sample_for(options, cancelled);
     sampler.end(start.elapsed());
     if !cancelled() {
         sampler.await_answers();
     }
     permit.switch_off();
-    sampler.finish()
+    let collected = sampler.finish();
+    drop(following);
+    collected
+}
+
+/// Follows each request from its begin to its end, until this is dropped.
+pub(crate) struct Following(Arc<Shared>);
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.0.registry.unfollow();
+    }
 }
 
 impl Sampler {
@@ -92,6 +106,13 @@ impl Sampler {
         self.shared.registry.reset_counts();
         self.began = Instant::now();
         self.began
+    }
+
+    /// Makes this a tail profile: the time of every request that begins from now on is known.
+    pub(crate) fn follow(&mut self, percentile: Percentile) -> Following {
+        let since = self.shared.registry.follow();
+        self.collected.tail = Some(TailTimes::new(percentile, since));
+        Following(self.shared.clone())
     }
 
     /// Ends the counts after sampling for `elapsed`. Requests that finish later do not count.
@@ -197,11 +218,17 @@ impl Sampler {
             let Some((outcome, has_several_children)) = self.ask(&slot) else {
                 continue;
             };
+            let tail = self.collected.tail.as_mut();
+            let request = tail.and_then(|tail| tail.request_of(&slot));
+            let meanwhile = request.and_then(|_| self.shared.registry.running());
             self.collected.samples.push(Sample {
                 moment: self.collected.moments(),
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
                 route,
+                request,
                 outcome,
+                delay: Duration::ZERO,
+                meanwhile,
                 child: Waits::default(),
                 child_is_member: false,
                 has_several_children,
@@ -257,6 +284,10 @@ impl Sampler {
 
     /// Records the answers of the polls since the last call.
     pub(crate) fn gather(&mut self) {
+        if let Some(tail) = &mut self.collected.tail {
+            let registry = &self.shared.registry;
+            registry.take_ended(|route, id, took| tail.end(route, id, took));
+        }
         for event in self.session.take_events() {
             let room = MAX_SAMPLES.saturating_sub(self.collected.costs.len());
             self.collected
@@ -285,6 +316,7 @@ impl Sampler {
                 if event.whose == Whose::Request {
                     self.unanswered -= 1;
                     self.collected.delays.push(delay);
+                    sample.delay = delay;
                     sample.outcome = outcome.clone();
                 } else if let Outcome::Waiting(waits) = &outcome {
                     sample.child.clone_from(waits);
@@ -349,6 +381,9 @@ impl Sampler {
     pub(crate) fn finish(mut self) -> Collected {
         self.gather();
         (self.collected.late, self.collected.late_time) = self.shared.late();
+        if let Some(tail) = &mut self.collected.tail {
+            tail.left_out = self.shared.registry.left_out();
+        }
         self.collected
     }
 }

@@ -61,6 +61,8 @@ pub(crate) struct Slot {
     pub(crate) is_part: bool,
     /// Start of the request, and what its time counts for, if it is one of those that are timed.
     pub(crate) timed: Option<(Instant, Timing)>,
+    /// Number that tells it apart in its shard during a tail profile, if it began during one. Otherwise 0.
+    pub(crate) number: u32,
     /// Executor's waker of the first poll.
     first_waker: Waker,
     rare: Mutex<Option<Box<Rare>>>,
@@ -117,9 +119,15 @@ impl Slot {
             route: 0,
             is_part: false,
             timed: None,
+            number: 0,
             first_waker,
             rare: Mutex::new(None),
         }
+    }
+
+    /// Returns the start of the request, if it is one of those that are timed.
+    pub(crate) fn began(&self) -> Option<Instant> {
+        self.timed.map(|(began, _)| began)
     }
 
     /// Takes out everything that may own something else, so that the slot can be reused for another

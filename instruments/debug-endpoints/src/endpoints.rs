@@ -27,6 +27,7 @@ use crate::own_thread::OwnThread;
 use crate::page;
 use crate::shared::Shared;
 use crate::sockets;
+use crate::tail;
 use crate::thread_flamegraph;
 use crate::threads::ThreadProfile;
 
@@ -37,6 +38,7 @@ const INDEX: &str = "\
 /debug/pprof/last?format=pprof|folded|svg   the last CPU profile again
 /debug/await?seconds=N                  what requests wait for, folded stacks (&format=svg|pprof|json, &all=true)
 /debug/pprof/await?seconds=N            the same for go tool pprof and collectors
+/debug/await?seconds=N&tail=99           what only the slowest 1 % of each route wait for (&format=svg|json)
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/threads?seconds=N                where each thread is blocked, folded stacks (&format=svg|json, &idle=true, &all=true)
 /debug/threads/last?format=folded|svg|json   the last profile of threads again
@@ -47,6 +49,7 @@ const INDEX: &str = "\
 /debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
 /debug/look?seconds=N                   all of them at once, and what they say together (&format=json)
 /debug/incidents                        what the threads did when the service left its usual range (&format=json)
+/debug/look?seconds=N&tail=99            why the p99 of each route is high, in three lines (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
 
@@ -102,6 +105,8 @@ struct Request {
     /// Captures a second, of an await profile.
     captures: Option<u32>,
     format: Option<Format>,
+    /// Percentile above which the requests of a route are its tail.
+    tail: Option<String>,
     #[serde(default)]
     idle: bool,
     /// Shows frames of frameworks, too.
@@ -133,6 +138,17 @@ impl Request {
     /// Returns the format of an await profile.
     fn of_waits(&self) -> Result<Format, EndpointError> {
         drawable(self.format.unwrap_or(Format::Folded))
+    }
+
+    /// Returns the format of a tail profile.
+    fn of_tail(&self) -> Result<Format, EndpointError> {
+        match self.format.unwrap_or(Format::Folded) {
+            Format::Pprof => {
+                let reason = "a tail profile has the formats folded, svg and json";
+                Err(EndpointError::BadRequest(reason.to_owned()))
+            }
+            format => drawable(format),
+        }
     }
 
     /// Returns the format of a profile of threads.
@@ -243,6 +259,15 @@ async fn look_at_all(
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
     let format = request.of_text("a look is")?;
+    if let Some(tail) = &request.tail {
+        let percentile = tail::percentile(tail)?;
+        let duration = checked_duration(request.seconds)?;
+        let waits = shared
+            .waits
+            .record_tail(duration, request.captures, percentile);
+        let profile = waits.await?;
+        return written(move || tail_in_words(&profile, format)).await;
+    }
     let evidence = look::look(&shared, checked_duration(request.seconds)?).await;
     written(move || {
         let report = Report::new(&evidence);
@@ -320,6 +345,15 @@ async fn await_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
+    if let Some(tail) = &request.tail {
+        let (format, percentile) = (request.of_tail()?, tail::percentile(tail)?);
+        let duration = checked_duration(request.seconds)?;
+        let waits = shared
+            .waits
+            .record_tail(duration, request.captures, percentile);
+        let profile = waits.await?;
+        return written(move || tail_response(&profile, format, request.all)).await;
+    }
     let format = request.of_waits()?;
     let duration = checked_duration(request.seconds)?;
     let profile = shared.waits.record(duration, request.captures).await?;
@@ -362,6 +396,28 @@ fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Respon
             (headers, attachment("await.pb.gz"), profile.pprof(frames)).into_response()
         }
         Format::Svg => (headers, svg(drawn_waits(profile, frames)?)).into_response(),
+    })
+}
+
+fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Response, EndpointError> {
+    let frames = if all { Frames::All } else { Frames::Own };
+    let mut headers = HeaderMap::new();
+    if let Ok(note) = HeaderValue::from_str(&tail::left_out(&tail::of(profile)?)) {
+        headers.insert("x-note", note);
+    }
+    Ok(match format {
+        Format::Svg => (headers, svg(tail::drawn(profile, frames)?)).into_response(),
+        Format::Json => Json(tail::with_text(profile)?).into_response(),
+        Format::Folded | Format::Pprof => {
+            (headers, plain(tail::folded(profile, frames)?)).into_response()
+        }
+    })
+}
+
+fn tail_in_words(profile: &Profile, format: Text) -> Result<Response, EndpointError> {
+    Ok(match format {
+        Text::Plain => plain(tail::of(profile)?.to_string()).into_response(),
+        Text::Json => Json(tail::with_text(profile)?).into_response(),
     })
 }
 

@@ -62,6 +62,7 @@
 //! | `/debug/pprof/last?format=…` | the last CPU profile again, in another format |
 //! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
 //! | `/debug/pprof/await?seconds=N` | the same as gzipped pprof protobuf, for collectors |
+//! | `/debug/await?seconds=N&tail=99` | what only the slowest 1 % of each route wait for (`&format=svg`, `json`) |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/pprof/heap` | who keeps memory, gzipped pprof protobuf (build with the feature `jemalloc`) |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
@@ -179,6 +180,7 @@ mod sockets;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_sockets.rs"]
 mod sockets;
+mod tail;
 #[cfg(target_os = "linux")]
 mod tcp_socket;
 mod thread_flamegraph;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Profile, ProfileError, ProfileOptions};
+use await_profile::{AwaitProfiler, Percentile, Profile, ProfileError, ProfileOptions};
 
 use crate::error::EndpointError;
 use crate::last::Last;
@@ -50,9 +50,29 @@ impl Waits {
         duration: Duration,
         captures: Option<u32>,
     ) -> Result<Arc<Profile>, EndpointError> {
+        self.take(ProfileOptions::lasting(duration), captures).await
+    }
+
+    /// Samples as [`record`](Self::record) does, and times every request that begins meanwhile.
+    pub(crate) async fn record_tail(
+        &self,
+        duration: Duration,
+        captures: Option<u32>,
+        percentile: Percentile,
+    ) -> Result<Arc<Profile>, EndpointError> {
+        let options = ProfileOptions::lasting(duration).tail(percentile);
+        self.take(options, captures).await
+    }
+
+    async fn take(
+        &self,
+        options: ProfileOptions,
+        captures: Option<u32>,
+    ) -> Result<Arc<Profile>, EndpointError> {
         let captures = captures.unwrap_or(ProfileOptions::DEFAULT_RATE);
+        let duration = options.duration;
         within(1..=100_000, captures, "captures", duration, 1)?;
-        let options = ProfileOptions::lasting(duration).captures_per_second(captures);
+        let options = options.captures_per_second(captures);
         memory_left::is_enough()?;
         // The permit is held until the names are looked up, even if the client hangs up before.
         let permit = permit::waits()?;

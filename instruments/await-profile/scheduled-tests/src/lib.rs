@@ -12,6 +12,8 @@ mod capture;
 mod clone_hook;
 #[path = "../../src/collected.rs"]
 mod collected;
+#[path = "../../src/ended.rs"]
+mod ended;
 #[path = "../../src/error.rs"]
 mod error;
 #[path = "../../src/interval.rs"]
@@ -24,6 +26,8 @@ mod latency;
 mod lock;
 #[path = "../../src/options.rs"]
 mod options;
+#[path = "../../src/percentile.rs"]
+mod percentile;
 #[path = "../../src/poll_guard.rs"]
 mod poll_guard;
 #[path = "../../src/probe.rs"]
@@ -40,6 +44,8 @@ mod shared;
 mod slot;
 #[path = "../../src/symbols.rs"]
 mod symbols;
+#[path = "../../src/tail_times.rs"]
+mod tail_times;
 #[path = "../../src/tracked.rs"]
 mod tracked;
 #[path = "../../src/tracking_waker.rs"]

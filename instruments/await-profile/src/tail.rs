@@ -1,0 +1,581 @@
+//! The slowest requests of each route, beside the rest of the route.
+//!
+//! A sample falls on a request in flight, and a slow request is in flight for longer. So even the slowest 1 % have many
+//! samples. A tail profile knows the time of each request that began and ended during it, and so which sample belongs to
+//! one of the slowest.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::time::Duration;
+
+use ecosystem::Wait;
+
+use crate::collected::Sample;
+use crate::fold::{READY, Weights};
+use crate::frame::{Frame, labels};
+use crate::frame_kind::FrameKind;
+use crate::interval::{Interval, share_interval};
+use crate::percentile::Percentile;
+use crate::profile::{Profile, readable};
+use crate::remarks::{is_telling, line_of};
+use crate::stack::Frames;
+use crate::tail_times::{Cut, TailTimes, Total};
+use crate::waits_table::wait_of;
+
+/// Fewest requests that make a tail.
+const FEWEST_SLOWEST: f64 = 10.0;
+/// Fewest samples of the slowest requests, and of the rest. With 20 samples, one of them is five points of a share.
+const FEWEST_SAMPLES: u64 = 20;
+/// Smallest ratio of the slowest requests' mean time to that of the rest, for there to be a tail.
+const LEAST_RATIO: f64 = 1.25;
+/// Most places of a route that a tail tells.
+const MOST_PLACES: usize = 10;
+/// Smallest part of the slowest requests' extra time at which a second place is named.
+const LEAST_OF_EXTRA: f64 = 0.2;
+
+/// Delay between the wake of a request and its poll at which it counts as ready, whatever it waited for. While a worker
+/// thread computes, a timer or a socket may be due and have nobody to say so.
+const STALLED: Duration = Duration::from_millis(10);
+
+/// What the slowest requests of each route spent their time on, beside the rest of the route.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Tail {
+    /// Percentile of a route's latencies above which its requests are the slowest.
+    pub percentile: Percentile,
+    /// Duration of sampling.
+    pub seconds: f64,
+    /// Fewest requests of a route for a tail.
+    pub requests_needed: u64,
+    /// Fewest samples of a route's slowest requests, and of the rest.
+    pub samples_needed: u64,
+    /// Figures by route, the route whose slowest requests lost most time first.
+    pub routes: Vec<TailRoute>,
+    /// Number of requests left out because they began before the profile.
+    pub began_before: u64,
+    /// Number of requests left out because they had not ended when the profile ended.
+    pub unfinished: u64,
+    /// Number of requests left out because their times found no room in memory.
+    pub lost: u64,
+}
+
+/// The slowest requests of one route, and the rest.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TailRoute {
+    /// Label of the route.
+    pub route: String,
+    /// Latency at the percentile, to 0.8 %.
+    pub percentile_ms: f64,
+    /// Mean latency of all requests.
+    pub mean_ms: f64,
+    /// The requests above the percentile.
+    pub slowest: TailGroup,
+    /// All others.
+    pub rest: TailGroup,
+    /// Whether there is a tail, and enough requests and samples to tell what it is.
+    pub finding: TailFinding,
+    /// Places where the slowest requests spend more time than the rest, the largest difference first.
+    pub places: Vec<TailPlace>,
+    /// The finding in a few lines.
+    pub says: String,
+}
+
+/// Some requests of a route.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TailGroup {
+    /// Number of requests that began and ended during the profile.
+    pub requests: u64,
+    /// Mean latency of these requests.
+    pub mean_ms: f64,
+    /// Number of samples that fell on these requests.
+    pub samples: u64,
+}
+
+/// Whether a route has a tail that the profile can explain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
+#[non_exhaustive]
+pub enum TailFinding {
+    /// Fewer requests ended than [`Tail::requests_needed`].
+    TooFewRequests,
+    /// Fewer samples fell on the slowest requests, or on the rest, than [`Tail::samples_needed`].
+    TooFewSamples,
+    /// The slowest requests take about as long as the rest.
+    NoTail,
+    /// The slowest requests take longer, at the places that are told.
+    Tail,
+}
+
+/// A place where the slowest requests of a route spend more time than the rest.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TailPlace {
+    /// What is waited for, and the line of your own code that waits.
+    pub place: String,
+    /// Frames of the path there on which the slowest requests spend most time, from the route inwards.
+    pub frames: Vec<String>,
+    /// Kind of this wait. None if it is not a well-known one.
+    pub wait: Option<Wait>,
+    /// Share of the slowest requests' time, between 0 and 1.
+    pub slowest_share: f64,
+    /// Interval of that share. None if the slowest requests came in few moments of the profile.
+    pub slowest_interval: Option<Interval>,
+    /// Share of the other requests' time, between 0 and 1.
+    pub rest_share: f64,
+    /// Interval of that share. None if the profile has few moments.
+    pub rest_interval: Option<Interval>,
+    /// Milliseconds that a slow request spends there on average, beyond those of another request.
+    pub extra_ms: f64,
+    /// Frames of the code that most often ended these waits of the slowest requests, other than the line that waits: in
+    /// a queue, one waiter wakes the next. Empty if it is not known.
+    pub let_go_by: Vec<String>,
+    /// Share of the waits that it ended, among those that other code than this line was seen to end.
+    pub let_go_share: Option<f64>,
+    /// If the requests here are ready and wait for a worker thread: the route that was most often being polled then.
+    pub meanwhile: Option<String>,
+    /// Share of the samples here at which that route was being polled, weighted by time.
+    pub meanwhile_share: Option<f64>,
+}
+
+/// Index of the slowest requests in a pair, and of the rest.
+const SLOWEST: usize = 0;
+const REST: usize = 1;
+
+/// Boundaries of a tail profile, by route.
+struct Cuts<'a> {
+    times: &'a TailTimes,
+    routes: HashMap<&'a str, Cut>,
+}
+
+impl<'a> Cuts<'a> {
+    fn of(times: &'a TailTimes) -> Self {
+        let mut routes = HashMap::new();
+        for (name, histogram) in &times.routes {
+            if let Some(cut) = histogram.cut(times.percentile) {
+                routes.insert(&**name, cut);
+            }
+        }
+        Cuts { times, routes }
+    }
+
+    /// Returns whether the sample's request is one of the slowest, as an index of a pair. None if its time is not known.
+    fn group_of(&self, sample: &Sample) -> Option<usize> {
+        let took = self.times.sampled[sample.request? as usize]?;
+        let cut = self.routes.get(&*sample.route)?;
+        Some(if took >= cut.from { SLOWEST } else { REST })
+    }
+}
+
+/// Sums over the samples of one route, as pairs of the slowest and the rest.
+#[derive(Default)]
+struct RouteSums {
+    samples: [u64; 2],
+    /// Requests in flight at the samples' moments, by run.
+    all: [Vec<f64>; 2],
+    places: BTreeMap<String, PlaceSums>,
+}
+
+#[derive(Default)]
+struct PlaceSums {
+    at: [Vec<f64>; 2],
+    /// Weights of the paths there, of the slowest requests.
+    paths: BTreeMap<Vec<Frame>, f64>,
+    /// Weights of the code that ended the waits there, of the slowest requests.
+    let_go: BTreeMap<Vec<String>, f64>,
+    /// Weights of the routes that were being polled meanwhile.
+    meanwhile: BTreeMap<String, f64>,
+}
+
+impl Profile {
+    /// Returns what the slowest requests of each route waited for, beside the rest. None if this is no tail profile:
+    /// see [`ProfileOptions::tail`](crate::ProfileOptions::tail).
+    pub fn tail(&self) -> Option<Tail> {
+        let times = self.collected.tail.as_ref()?;
+        let cuts = Cuts::of(times);
+        let mut sums = self.tail_sums(&cuts);
+        let needed = (FEWEST_SLOWEST / times.percentile.beyond()).round();
+        let mut tail = Tail {
+            percentile: times.percentile,
+            seconds: self.collected.elapsed.as_secs_f64(),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "at most a hundred thousand"
+            )]
+            requests_needed: needed as u64,
+            samples_needed: FEWEST_SAMPLES,
+            routes: Vec::new(),
+            began_before: times.left_out.earlier,
+            unfinished: times.left_out.unfinished,
+            lost: times.left_out.lost,
+        };
+        for (name, cut) in &cuts.routes {
+            let route = tail.route(name, cut, sums.remove(name).unwrap_or_default());
+            tail.routes.push(route);
+        }
+        // Routes that lost equally much time go by name, so that each call returns the same.
+        tail.routes.sort_by(|a, b| {
+            let lost = |route: &TailRoute| match route.finding {
+                TailFinding::Tail => route.extra_ms() * route.slowest.requests as f64,
+                _ => 0.0,
+            };
+            let by_time = lost(b).total_cmp(&lost(a));
+            by_time.then_with(|| a.route.cmp(&b.route))
+        });
+        Some(tail)
+    }
+
+    /// Returns the stacks of the slowest requests of each route as text, as [`folded`](Self::folded) does for all.
+    /// Empty if this is no tail profile, or if no route has enough requests and samples.
+    pub fn tail_folded(&self, frames: Frames) -> String {
+        let [slowest, _] = self.tail_weights(frames);
+        slowest.folded()
+    }
+
+    fn tail_sums<'a>(&'a self, cuts: &Cuts<'_>) -> HashMap<&'a str, RouteSums> {
+        let runs = &self.collected.runs;
+        let mut routes: HashMap<&str, RouteSums> = HashMap::new();
+        for sample in &self.collected.samples {
+            if let Some(group) = cuts.group_of(sample) {
+                let route = routes.entry(&sample.route).or_default();
+                route.samples[group] += 1;
+                runs.add(
+                    &mut route.all[group],
+                    sample.moment,
+                    f64::from(sample.in_flight),
+                );
+            }
+        }
+        for (sample, stack, part) in self.tail_stacks(Frames::Own) {
+            let Some(group) = cuts.group_of(sample) else {
+                continue;
+            };
+            let route = routes.entry(&sample.route).or_default();
+            let place = route.places.entry(place_of(&labels(&stack))).or_default();
+            let here = f64::from(sample.in_flight) * part;
+            runs.add(&mut place.at[group], sample.moment, here);
+            if group == REST {
+                continue;
+            }
+            let is_ready = stack.last().is_some_and(|leaf| leaf.path == READY);
+            if let Some(route) = sample.meanwhile.as_ref().filter(|_| is_ready) {
+                *place.meanwhile.entry(route.to_string()).or_default() += here;
+            }
+            // Of several waits at once, it is not known which of them ended.
+            if let Some(release) = sample.release.filter(|_| part > 0.999) {
+                let by = labels(self.releases[release as usize].frames(Frames::Own));
+                let own = labels(&stack);
+                // In a queue for a lock, most waits are ended by the one before, at the same line.
+                if line_of(&own).is_none_or(|line| !by.iter().any(|by| by == line)) {
+                    *place.let_go.entry(by).or_default() += here;
+                }
+            }
+            *place.paths.entry(stack).or_default() += here;
+        }
+        routes
+    }
+
+    /// Returns the stacks of each sample as [`stacks`](Self::stacks) does, except that a request which no thread polled
+    /// for long counts as ready.
+    fn tail_stacks(&self, frames: Frames) -> impl Iterator<Item = (&Sample, Vec<Frame>, f64)> {
+        self.stacks(frames).map(|(sample, mut stack, part)| {
+            if sample.delay >= STALLED {
+                stack.truncate(1);
+                stack.push(Frame::text(READY, FrameKind::Remark));
+            }
+            (sample, stack, part)
+        })
+    }
+
+    /// Returns the weights of the slowest requests, and of the rest, for the routes that have enough of both.
+    fn tail_weights(&self, frames: Frames) -> [Weights; 2] {
+        let mut weights = [Weights::default(), Weights::default()];
+        let (Some(times), Some(tail)) = (&self.collected.tail, self.tail()) else {
+            return weights;
+        };
+        let is_told =
+            |route: &&TailRoute| matches!(route.finding, TailFinding::Tail | TailFinding::NoTail);
+        let routes: Vec<_> = tail
+            .routes
+            .iter()
+            .filter(is_told)
+            .map(|route| &*route.route)
+            .collect();
+        let cuts = Cuts::of(times);
+        for (sample, stack, part) in self.tail_stacks(frames) {
+            if let Some(group) = cuts
+                .group_of(sample)
+                .filter(|_| routes.contains(&&*sample.route))
+            {
+                weights[group].add(stack, self.weight_of(sample) * part);
+            }
+        }
+        weights
+    }
+}
+
+impl Tail {
+    fn route(&self, name: &str, cut: &Cut, mut sums: RouteSums) -> TailRoute {
+        let all = cut.slowest.requests + cut.rest.requests;
+        let group = |total: Total, samples| TailGroup {
+            requests: total.requests,
+            mean_ms: total.mean() * 1e3,
+            samples,
+        };
+        let mut route = TailRoute {
+            route: name.to_owned(),
+            percentile_ms: cut.percentile.as_secs_f64() * 1e3,
+            mean_ms: (cut.slowest.seconds + cut.rest.seconds) * 1e3 / all.max(1) as f64,
+            slowest: group(cut.slowest, sums.samples[SLOWEST]),
+            rest: group(cut.rest, sums.samples[REST]),
+            finding: TailFinding::Tail,
+            places: Vec::new(),
+            says: String::new(),
+        };
+        route.finding = if all < self.requests_needed {
+            TailFinding::TooFewRequests
+        } else if cut.slowest.mean() < LEAST_RATIO * cut.rest.mean() || cut.rest.requests == 0 {
+            TailFinding::NoTail
+        } else if sums.samples.iter().min() < Some(&self.samples_needed) {
+            TailFinding::TooFewSamples
+        } else {
+            TailFinding::Tail
+        };
+        if route.finding == TailFinding::Tail {
+            let places = std::mem::take(&mut sums.places);
+            route.places = places_of(places, &sums.all, cut);
+        }
+        route.says = self.says(&route);
+        route
+    }
+
+    fn says(&self, route: &TailRoute) -> String {
+        let TailRoute { slowest, rest, .. } = route;
+        let (name, beyond) = (&route.route, self.percentile.slowest());
+        let head = format!(
+            "{name}: {} {}, mean {}.",
+            self.percentile,
+            millis(route.percentile_ms),
+            millis(route.mean_ms)
+        );
+        match route.finding {
+            TailFinding::TooFewRequests => format!(
+                "{name}: too few requests for a tail: {} began and ended in this time, and {} are needed. Look longer, \
+                 or put more load on it.",
+                slowest.requests + rest.requests,
+                self.requests_needed
+            ),
+            TailFinding::TooFewSamples => format!(
+                "{head} Too few samples to say why: {} of {beyond} and {} of the rest, and {} of each are needed. Look \
+                 longer, or ask for more captures a second.",
+                slowest.samples, rest.samples, self.samples_needed
+            ),
+            TailFinding::NoTail => format!(
+                "{head} There is no tail to explain: {beyond} take {} on average, and the rest {}.",
+                millis(slowest.mean_ms),
+                millis(rest.mean_ms)
+            ),
+            TailFinding::Tail => {
+                let mut lines = vec![head];
+                route.tell_places(&beyond, &mut lines);
+                lines.join("\n")
+            }
+        }
+    }
+}
+
+impl TailRoute {
+    fn extra_ms(&self) -> f64 {
+        self.slowest.mean_ms - self.rest.mean_ms
+    }
+
+    fn tell_places(&self, beyond: &str, lines: &mut Vec<String>) {
+        let Some((first, others)) = self.places.split_first() else {
+            return;
+        };
+        let first_line = format!(
+            " {} of the time of {beyond} is {}; of the rest, {}.",
+            percent(first.slowest_share),
+            first.place,
+            percent(first.rest_share)
+        );
+        lines[0].push_str(&first_line);
+        for other in others.iter().take(1) {
+            if other.extra_ms >= LEAST_OF_EXTRA * self.extra_ms() {
+                lines.push(format!(
+                    "{} is {}; of the rest, {}.",
+                    percent(other.slowest_share),
+                    other.place,
+                    percent(other.rest_share)
+                ));
+            }
+        }
+        if let (Some(route), Some(share)) = (&first.meanwhile, first.meanwhile_share) {
+            lines.push(format!(
+                "Meanwhile a worker thread ran {route}, in {} of these samples.",
+                percent(share)
+            ));
+        }
+        match (first.let_go_share, first.wait) {
+            (Some(share), _) => lines.push(format!(
+                "It is let go by {} ({} of the ends that were seen, without waiters that wake each other).",
+                first.let_go_by.join(", "),
+                percent(share)
+            )),
+            (None, Some(wait)) => lines.push(wait.advice()),
+            (None, None) => {}
+        }
+        if first.slowest_interval.is_none() {
+            lines.push(format!(
+                "All of {beyond} came in few moments of this profile: look longer to see whether it is always so."
+            ));
+        }
+    }
+}
+
+impl fmt::Display for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.routes.is_empty() {
+            writeln!(
+                f,
+                "No request began and ended in these {:.1} s.",
+                self.seconds
+            )?;
+        }
+        for route in &self.routes {
+            writeln!(f, "{}", route.says.replace('\n', "\n  "))?;
+        }
+        writeln!(f, "Seen for {:.1} s. {}", self.seconds, self.left_out())
+    }
+}
+
+impl Tail {
+    /// Returns which requests are left out, as a sentence.
+    pub fn left_out(&self) -> String {
+        let lost = match self.lost {
+            0 => String::new(),
+            lost => format!(", and {lost} whose times found no room"),
+        };
+        format!(
+            "Left out: {} requests that began before, {} that had not ended{lost}.",
+            self.began_before, self.unfinished
+        )
+    }
+}
+
+/// Returns the primitive that is waited for, and the innermost of the reader's lines.
+fn place_of(frames: &[String]) -> String {
+    let leaf = frames.last().map_or("", String::as_str);
+    match line_of(frames) {
+        Some(line) if line != leaf => format!("{leaf} at {line}"),
+        _ => leaf.to_owned(),
+    }
+}
+
+fn places_of(
+    places: BTreeMap<String, PlaceSums>,
+    all: &[Vec<f64>; 2],
+    cut: &Cut,
+) -> Vec<TailPlace> {
+    let mut told = Vec::new();
+    for (place, mut sums) in places {
+        let [slowest, rest] = [SLOWEST, REST].map(|group| {
+            sums.at[group].resize(all[group].len(), 0.0);
+            let total: f64 = all[group].iter().sum();
+            let share = sums.at[group].iter().sum::<f64>() / total;
+            (share, share_interval(&sums.at[group], &all[group]))
+        });
+        let heaviest = |a: &(_, f64), b: &(_, f64)| a.1.total_cmp(&b.1);
+        let meanwhile = sums
+            .meanwhile
+            .into_iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        let here: f64 = sums.at[SLOWEST].iter().sum();
+        let path = sums.paths.into_iter().max_by(heaviest);
+        let path = path.map(|(path, _)| path).unwrap_or_default();
+        let seen: f64 = sums.let_go.values().sum();
+        let let_go = sums.let_go.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        let let_go = let_go.filter(|(by, _)| is_telling(by));
+        told.push(TailPlace {
+            place,
+            frames: labels(&path),
+            wait: wait_of(&path),
+            slowest_share: slowest.0,
+            slowest_interval: slowest.1,
+            rest_share: rest.0,
+            rest_interval: rest.1,
+            extra_ms: (slowest.0 * cut.slowest.mean() - rest.0 * cut.rest.mean()) * 1e3,
+            let_go_share: let_go.as_ref().map(|(_, weight)| weight / seen),
+            let_go_by: let_go.map(|(by, _)| by).unwrap_or_default(),
+            meanwhile_share: meanwhile.as_ref().map(|(_, weight)| weight / here),
+            meanwhile: meanwhile.map(|(route, _)| route),
+        });
+    }
+    told.retain(|place| place.extra_ms > 0.0);
+    told.sort_by(|a, b| b.extra_ms.total_cmp(&a.extra_ms));
+    told.truncate(MOST_PLACES);
+    told
+}
+
+fn millis(millis: f64) -> String {
+    readable(Duration::from_secs_f64(millis / 1e3))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(feature = "flamegraph")]
+mod picture {
+    use crate::drawing::Drawing;
+    use crate::error::FlamegraphError;
+    use crate::flamegraph::FlamegraphOptions;
+    use crate::profile::Profile;
+
+    impl Profile {
+        /// Draws the stacks of the slowest requests of each route as SVG, compared with the rest of the route. The width
+        /// of a frame is its share of the slowest requests' time. A red frame has a larger share of it than of the
+        /// other requests' time, a blue one a smaller share.
+        ///
+        /// # Errors
+        ///
+        /// Returns an error if this is no tail profile, if no route has enough requests and samples, or if inferno
+        /// cannot draw it.
+        pub fn tail_flamegraph(
+            &self,
+            options: &FlamegraphOptions,
+        ) -> Result<String, FlamegraphError> {
+            let tail = self.tail().ok_or(FlamegraphError::Empty)?;
+            let [slowest, mut rest] = self.tail_weights(options.frames);
+            // Each route's rest is as wide as its slowest, so that a busy route does not color the others.
+            rest.scale_routes(&slowest);
+            if slowest.folded().is_empty() {
+                return Err(FlamegraphError::Empty);
+            }
+            let beyond = tail.percentile.slowest();
+            let drawing = Drawing {
+                title: options.title.clone(),
+                captions: vec![
+                    format!(
+                        "width: share of the time of {beyond} of each route | red: a larger share than of the rest of the \
+                         route | blue: a smaller one"
+                    ),
+                    tail.left_out(),
+                ],
+                unit: "request-microseconds".to_owned(),
+                ..Drawing::default()
+            };
+            drawing.draw_difference(&rest.folded(), &slowest.folded())
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Tail profiles: what the slowest requests of each route waited for, beside the rest.
+
+#[cfg(feature = "flamegraph")]
+use await_profile::{FlamegraphError, FlamegraphOptions};
+use await_profile::{Frames, Percentile, Profile, Tail, TailFinding};
+use serde::Serialize;
+
+use crate::error::EndpointError;
+
+/// Returns the percentile that a request asks for with `tail=`.
+pub(crate) fn percentile(text: &str) -> Result<Percentile, EndpointError> {
+    text.parse()
+        .map_err(|error| EndpointError::BadRequest(format!("{error}")))
+}
+
+/// A tail as data, and the same for people.
+#[derive(Debug, Serialize)]
+pub(crate) struct WithText {
+    #[serde(flatten)]
+    tail: Tail,
+    text: String,
+}
+
+/// Returns the tail of a profile that was taken as one.
+pub(crate) fn of(profile: &Profile) -> Result<Tail, EndpointError> {
+    profile.tail().ok_or_else(|| {
+        EndpointError::NoRequests(
+            "the last await profile was no tail profile; ask for /debug/await?tail=99".to_owned(),
+        )
+    })
+}
+
+/// Returns the tail with its text.
+pub(crate) fn with_text(profile: &Profile) -> Result<WithText, EndpointError> {
+    let tail = of(profile)?;
+    let text = tail.to_string();
+    Ok(WithText { tail, text })
+}
+
+/// Returns the folded stacks of the slowest requests.
+///
+/// # Errors
+///
+/// Returns an error that says why there are none: no route has a tail that can be told.
+pub(crate) fn folded(profile: &Profile, frames: Frames) -> Result<String, EndpointError> {
+    let tail = of(profile)?;
+    let folded = profile.tail_folded(frames);
+    if folded.is_empty() {
+        return Err(EndpointError::NoRequests(
+            tail.to_string().trim_end().to_owned(),
+        ));
+    }
+    Ok(folded)
+}
+
+/// Returns which requests and routes the stacks leave out.
+pub(crate) fn left_out(tail: &Tail) -> String {
+    let is_told = |finding| matches!(finding, TailFinding::Tail | TailFinding::NoTail);
+    let untold = tail.routes.iter().filter(|route| !is_told(route.finding));
+    match untold.count() {
+        0 => tail.left_out(),
+        routes => format!(
+            "{} Routes with too few requests or samples: {routes}.",
+            tail.left_out()
+        ),
+    }
+}
+
+#[cfg(feature = "flamegraph")]
+pub(crate) fn drawn(profile: &Profile, frames: Frames) -> Result<String, EndpointError> {
+    let tail = of(profile)?;
+    let title = "What the slowest requests wait for, beside the rest";
+    let options = FlamegraphOptions::default().title(title).frames(frames);
+    profile
+        .tail_flamegraph(&options)
+        .map_err(|error| match error {
+            FlamegraphError::Empty => {
+                EndpointError::NoRequests(tail.to_string().trim_end().to_owned())
+            }
+            other => EndpointError::failed(other),
+        })
+}
+
+#[cfg(not(feature = "flamegraph"))]
+pub(crate) fn drawn(_: &Profile, _: Frames) -> Result<String, EndpointError> {
+    Err(EndpointError::Unsupported(
+        "this build draws no pictures: build debug-endpoints with its feature `flamegraph`, or ask for format=folded",
+    ))
+}
