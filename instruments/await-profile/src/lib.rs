@@ -117,6 +117,7 @@ mod symbols;
 mod sync;
 mod tail;
 mod tail_times;
+mod timing;
 mod tracked;
 mod tracking_waker;
 mod unpolled;

@@ -7,10 +7,11 @@ use std::time::Instant;
 use crate::capture::poll_recorded;
 use crate::label::Label;
 use crate::poll_guard::{Current, Home, PollGuard};
-use crate::registry::{Ending, Timing};
+use crate::registry::Ending;
 use crate::session::{Answer, Whose, answer};
 use crate::shared::{Shared, State};
 use crate::slot::Slot;
+use crate::timing::Timing;
 use crate::tracking_waker::tracking_waker;
 
 /// State of the future after a poll, with the result of the poll.

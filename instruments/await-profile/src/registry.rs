@@ -13,6 +13,7 @@ use crate::lock::lock;
 use crate::session::Mark;
 use crate::slot::{NotWaiting, Slot};
 use crate::sync::{AtomicUsize, Mutex, Ordering, SHARDS};
+use crate::timing::Timing;
 
 /// Most route labels that a shard keeps. A new label beyond them replaces the least used one.
 /// So paths with identifiers in them, or a scanner's paths, neither grow the table without limit
@@ -32,19 +33,6 @@ const MAX_FREE: usize = 1024;
 const MOST_LOOKED_AT: usize = 1024;
 /// Label of the requests whose own label was replaced or found no room, at index 0 of each shard.
 pub(crate) const OTHER_ROUTES: &str = "(other routes)";
-
-/// What the time of a request counts for, if it is one of those that are timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timing {
-    /// For nothing: its beginning was not seen.
-    Nothing,
-    /// For the latency of its route.
-    Latency,
-    /// For the same, and for the profile that is being taken.
-    Profile,
-    /// For the tail profile that is being taken, and no more: the latency of its route is of every sixteenth.
-    Tail,
-}
 
 /// The way in which a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

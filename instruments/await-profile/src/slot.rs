@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use crate::capture::capture_into;
 use crate::lock::lock;
-use crate::registry::Timing;
 use crate::session::{Mark, Watch};
 use crate::sync::{AtomicU8, AtomicU32, AtomicUsize, Mutex, Ordering, thread_local};
+use crate::timing::Timing;
 
 /// The future is being polled.
 const RUNNING: u8 = 1;

@@ -46,6 +46,8 @@ mod slot;
 mod symbols;
 #[path = "../../src/tail_times.rs"]
 mod tail_times;
+#[path = "../../src/timing.rs"]
+mod timing;
 #[path = "../../src/tracked.rs"]
 mod tracked;
 #[path = "../../src/tracking_waker.rs"]

@@ -1,0 +1,14 @@
+//! What the times of requests count for.
+
+/// What the time of a request counts for, if it is one of those that are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// For nothing: its beginning was not seen.
+    Nothing,
+    /// For the latency of its route.
+    Latency,
+    /// For the same, and for the profile that is being taken.
+    Profile,
+    /// For the tail profile that is being taken, and no more: the latency of its route is of every sixteenth.
+    Tail,
+}
