@@ -308,7 +308,7 @@ pub(crate) fn other_program(
         .is_file()
     {
         eprintln!(
-            "{package} is a program of its own, and compiled now: a minute or two, this once."
+            "Compiling {package}, a program of its own: a minute or two, the first time only."
         );
     }
     let mut cargo = Command::new(program());
@@ -338,7 +338,7 @@ pub(crate) fn hand_over(mut command: Command) -> CliError {
 }
 fn not_built(package: &str) -> CompileError {
     CompileError::Cargo(CliError::bad(format!(
-        "cargo could not build {package}; what it printed is above"
+        "cargo could not build {package}; its output is above"
     )))
 }
 

@@ -153,7 +153,7 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
     let there = counted.count();
     if there < all as usize {
         return Err(DriverError::Failed(format!(
-            "{there} of {all} Locust workers told what they saw; look what became of the others"
+            "{there} of {all} Locust workers reported; find out what became of the others"
         )));
     }
     outcome(traffic, summary)

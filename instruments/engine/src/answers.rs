@@ -244,14 +244,14 @@ fn changes(
     }
     if changes.count > 0 && how.rule.is_some() {
         return Err(AnswerError::Status(format!(
-            "{}: what is to be compared of {} changes from one answer to the next: {}",
+            "{}: the compared part of {} changes from one answer to the next: {}",
             server.who,
             route.name,
             changes.advice().unwrap_or_else(|| {
                 if changes.has_other_status {
                     "allow its other status, by --allow-status".to_owned()
                 } else {
-                    "nothing but --compare status is left".to_owned()
+                    "only --compare status is left".to_owned()
                 }
             })
         )));

@@ -87,7 +87,7 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
         // A service must not control the reader's terminal.
         200 => Ok(printable(&text)),
         404 => Err(CliError::invalid(format!(
-            "{origin} has no /debug/look: it is not the address of debug endpoints, or of those of an earlier version"
+            "{origin} has no /debug/look: it is not the address of debug endpoints, or they are of an earlier version"
         ))),
         _ => Err(CliError::invalid(format!(
             "{origin} answered {status}: {}",

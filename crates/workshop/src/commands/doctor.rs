@@ -131,7 +131,7 @@ fn print(findings: &[Finding]) {
     let end = if findings.iter().all(|f| f.state == State::Ok) {
         "nothing is missing"
     } else {
-        "`cargo workshop prove 1` needs Rust only; everything else is for what its line says"
+        "`cargo workshop prove 1` needs only Rust; each line says what needs the rest"
     };
     println!("\n{end}");
 }
@@ -258,7 +258,7 @@ fn count_of(counter: &str, count: usize, usable: Usable) -> Finding {
         name,
         format!("{found}, which is wrong: too {wrong}"),
         Some(format!(
-            "this process may use {} CPUs{}; who starts as many workers {consequence}: chapter 6",
+            "this process may use {} CPUs{}; a service that starts as many workers as counted {consequence}: chapter 6",
             usable.cpus,
             time.unwrap_or_default()
         )),
@@ -276,7 +276,7 @@ fn most_users(workshop: &Workshop) -> u32 {
 fn open_files(needed: u64) -> Finding {
     let refused = engine::load::cpus::allow_open_files(needed).err();
     let found = match &refused {
-        None => format!("{needed} can be had, as the largest load needs"),
+        None => format!("{needed} are available, as the largest load needs"),
         Some(limit) => format!("{} at most", limit.allowed),
     };
     let remedy = refused.map(|_| {

@@ -92,7 +92,7 @@ fn one(workshop: &Workshop, chapters: &[u32]) -> Result<Chapter, CliError> {
     match chapters {
         [one] => workshop.chapter(*one),
         _ => Err(CliError::usage(
-            "--numa-nodes wants one chapter: cargo workshop prove 7 --numa-nodes 4",
+            "--numa-nodes takes one chapter: cargo workshop prove 7 --numa-nodes 4",
         )),
     }
 }
@@ -115,8 +115,7 @@ impl Plan<'_> {
         let option = option.unwrap_or_default();
         let shape = Shape::new(nodes, self.cpus).ok_or_else(|| {
             CliError::usage(format!(
-                "{} makes no sense here: a multiple of the {nodes} regions up to 240, as each region \
-                 gets as many",
+                "{} does not fit: take a multiple of the {nodes} regions, at most 240, since all get the same number",
                 option.trim()
             ))
         })?;

@@ -91,8 +91,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         }
         if options.variant == EXERCISE && progress_file::exercise_now(chapter) != exercise {
             eprintln!(
-                "note: exercise.rs was changed during the proof, so nobody knows which version was \
-                 proved, and it is not remembered: prove it again"
+                "note: exercise.rs changed during the proof, which may have measured either version, so the result is not kept: prove it again"
             );
         } else if options.variant == EXERCISE {
             let proof = OwnProof {

@@ -113,7 +113,7 @@ impl Setup {
         std::fs::create_dir_all(folder).map_err(refused)?;
         let file = File::create(folder.join("setup.lock")).map_err(refused)?;
         if file.try_lock().is_err() {
-            eprintln!("another `cargo workshop setup` is at work; waiting for it");
+            eprintln!("waiting for another `cargo workshop setup` to finish");
             while file.try_lock().is_err() {
                 if self.interrupt.is_set() {
                     return Err(CliError::interrupted());
@@ -153,7 +153,7 @@ impl Setup {
     fn k6(&self) -> Result<Done, CliError> {
         let Some((go, _)) = tools::go() else {
             return Err(CliError::bad(
-                "k6 is built with Go, and there is none: install Go from https://go.dev/dl (1.25 or \
+                "building k6 needs Go: install it from https://go.dev/dl (1.25 or \
                  newer), then run `cargo workshop setup k6`",
             ));
         };
@@ -244,7 +244,7 @@ impl Setup {
 
     /// Runs a program that needs the network, as [`Self::call`] does.
     fn fetch(&self, command: &Command, doing: &str, tool: &str) -> Result<(), CliError> {
-        let remedy = format!("is the network there? Then run `cargo workshop setup {tool}` again");
+        let remedy = format!("check the network, and run `cargo workshop setup {tool}` again");
         self.call(command, doing, &remedy)
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn run(of: Option<Of>, format: Format) -> Result<Exit, CliError> {
 
 fn print(branches: &[Branch]) {
     if branches.is_empty() {
-        println!("nothing has steps at HEAD: a chapter's are `[[steps]]` in its chapter.toml");
+        println!("no chapter has steps at HEAD: they are `[[steps]]` in its chapter.toml");
     }
     for branch in branches {
         let change = match branch.change {

@@ -19,7 +19,8 @@ fn arguments_and_exit_code_are_passed_through() {
     assert_eq!(said.out, "asked: bench --seconds 10 --help\n");
     // Once for all: whether it was compiled before is seen in the workshop's own folder.
     assert!(
-        said.err.contains("shop-bench is a program of its own"),
+        said.err
+            .contains("Compiling shop-bench, a program of its own"),
         "{said:?}"
     );
 }

@@ -65,7 +65,7 @@ fn what_does_not_fit_is_answered_with_what_does() {
         prove 1 --numa-nodes 9 | from 2 to 8
         prove 1 --numa-nodes 4 --cpus 300 | from 2 to 240
         prove 1 --numa-nodes 4 --cpus 6 | a multiple of the 4 regions
-        prove --numa-nodes 4 | --numa-nodes wants one chapter
+        prove --numa-nodes 4 | --numa-nodes takes one chapter
         hint 1 --upto 0 | from 1 to 99
         hint 1 --upto 3 | hints 1 to 2
         chekc 1 | a similar subcommand exists: 'check'

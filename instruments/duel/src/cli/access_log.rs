@@ -131,7 +131,7 @@ impl AccessLog {
         routes.retain(|(_, route)| route.count as f64 / self.taken as f64 >= SELDOM);
         let covered: u64 = routes.iter().map(|(_, route)| route.count).sum();
         let mut notes = vec![format!(
-            "the access log's {} are sent by how often each was, {} of its {} with GET and status 2xx or 3xx{}.",
+            "{} of the access log are sent, as often as each was there: {} of its {} with GET and status 2xx or 3xx{}.",
             figures::things(routes.len() as u64, "route"),
             figures::percent(covered as f64 / self.taken.max(1) as f64),
             figures::things(self.taken, "request"),
@@ -158,7 +158,7 @@ impl AccessLog {
         }
         if self.every > 1 {
             notes.push(format!(
-                "of the values of the access log's routes one in {} is sent, for there are more than {}.",
+                "one in {} of the values in the access log's routes is sent, because there are more than {}.",
                 self.every,
                 figures::count(MOST_VALUES as f64)
             ));
@@ -347,6 +347,6 @@ mod tests {
             "{}",
             values.len()
         );
-        assert!(notes[1].contains("one in 4 is sent"), "{notes:?}");
+        assert!(notes[1].contains("one in 4 of the values"), "{notes:?}");
     }
 }

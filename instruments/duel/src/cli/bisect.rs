@@ -79,7 +79,7 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
     let how = &options.how;
     if how.run.is_none() {
         return Err(CliError::usage(
-            "--run is missing, what starts a commit's build, such as --run './target/release/shop --port {port}'",
+            "--run is missing: give the command that starts a commit's build, such as --run './target/release/shop --port {port}'",
         ));
     }
     check_path("--ready", how.ready.as_deref().unwrap_or("/"))?;
@@ -307,9 +307,9 @@ impl Outcome {
                 among[0].commit.short,
                 among[among.len() - 1].commit.short,
                 if is_late {
-                    "the time is over, give it more by --at-most"
+                    "the time is up: give more with --at-most"
                 } else {
-                    "they cannot be told apart by what could be measured"
+                    "the measurements cannot tell them apart"
                 }
             );
             return;
@@ -327,7 +327,7 @@ impl Outcome {
             self.reason += ": other commits have a share.";
         }
         if found.is_merge {
-            self.reason += " It is a merge: all that it brought counts as one commit.";
+            self.reason += " It is a merge, which counts as one commit with all that it brought.";
         }
     }
 

@@ -69,7 +69,7 @@ impl<'a> ByLocust<'a> {
         let own = workers.workers.unwrap_or(u32::from(others == 0));
         if own + others == 0 {
             return Err(CliError::usage(
-                "nobody sends the load: give --workers, or --expect-workers for other machines",
+                "no worker sends the load: give --workers, or --expect-workers for other machines",
             ));
         }
         let program = PathBuf::from("locust");

@@ -167,7 +167,7 @@ fn check(options: &Compare) -> Result<(), CliError> {
         }
         if command.starts_with(GIT) && options.how.run.is_none() {
             return Err(CliError::usage(format!(
-                "{option} {command} needs --run, what starts the build, such as --run \
+                "{option} {command} needs --run, the command that starts the build, such as --run \
                  './target/release/shop --port {{port}}'"
             )));
         }
@@ -382,7 +382,7 @@ pub(super) fn make<'a>(
 fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
     if started.len() < revisions {
         return Some(
-            "this system does not tell which program runs, so it may be none that was built."
+            "this system does not tell which program runs, so it may not be the one that was built."
                 .to_owned(),
         );
     }

@@ -64,7 +64,7 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<S
     }
     if specs.is_empty() {
         let path = path.ok_or_else(|| {
-            CliError::usage("nothing is asked for: name a path, such as --get /checkout/1")
+            CliError::usage("no request is named: give a path, such as --get /checkout/1")
         })?;
         specs.push(spec("--url", "GET", path)?);
     }
@@ -329,7 +329,7 @@ fn spec(option: &str, method: &str, text: &str) -> Result<Spec, CliError> {
     if let Some((before, rest)) = path.split_once('{') {
         let (value, after) = rest.split_once('}').ok_or_else(|| wrong("a { has no }"))?;
         if after.contains(['{', '}']) {
-            return Err(wrong("one value a path is drawn, and here are two"));
+            return Err(wrong("a path takes one value, and this one has two"));
         }
         spec.values = Some(values(value).map_err(|why| wrong(&why))?);
         (spec.before, spec.after) = (before.to_owned(), after.to_owned());
@@ -493,7 +493,7 @@ mod tests {
             ("/a x0", "above 0"),
             ("/a/{1..", "has no }"),
             ("/a/{5..1}", "{1..5000}"),
-            ("/a/{1..2}/{3..4}", "here are two"),
+            ("/a/{1..2}/{3..4}", "takes one value"),
             ("/a/{1..5000000}", "100,000"),
             ("/a/{file:none-such.txt}", "none-such.txt"),
         ] {

@@ -223,8 +223,7 @@ impl<'a> Revision<'a> {
         };
         let (file, image, run_by) = built.or_else(script).ok_or_else(|| {
             self.refused(&format!(
-                "starts {}, which is neither of its checkout nor of its build; name what the build makes, \
-                 by a path within the checkout",
+                "starts {}, which is neither in its checkout nor in its build; name what the build makes, by a path within the checkout",
                 last.file.display()
             ))
         })?;

@@ -174,7 +174,7 @@ fn a_commit_that_does_not_build_is_not_told_apart_from_the_next() {
             skipped.contains("the build of the change ended with an error"),
             "{skipped}"
         );
-        assert!(err.contains("cannot be told apart"), "{err}");
+        assert!(err.contains("cannot tell them apart"), "{err}");
     }
 }
 

@@ -270,7 +270,7 @@ fn revisions_are_built_in_worktrees_that_go_again() {
         (
             &make,
             &*shop,
-            ["--run of the base starts ", "neither of its checkout nor"],
+            ["--run of the base starts ", "neither in its checkout nor"],
         ),
     ] {
         if cfg!(target_os = "linux") || words[0].contains("code") {
@@ -289,7 +289,7 @@ fn wrong_usage_is_told_before_anything_runs() {
     let project = Project::new();
     for line in "
         --get / | --base <COMMAND>
-        --base a --change b | nothing is asked for: name a path
+        --base a --change b | no request is named: give a path
         --base git:HEAD --change b --get / | needs --run
         --base a --change b --run c --get / | neither --base nor --change
         --base a --change b --get x | a path begins with /

@@ -47,16 +47,14 @@ impl Setup {
                 .args(["download", &package])
                 .current_dir(folder),
             &format!("downloading {package}"),
-            "is the network there, and are the package lists fresh (apt-get update)? Then run `cargo \
-             workshop setup kernel` again",
+            "check the network, update the package lists (apt-get update), and run `cargo workshop setup kernel` again",
         )?;
         let archive = file_in(folder, |name| name.starts_with("linux-image")).unwrap_or_default();
         if package == KNOWN {
             let is = engine::service::program::digest(std::fs::read(&archive).unwrap_or_default());
             if is != SHA256 {
                 return Err(CliError::bad(format!(
-                    "{package} is not what it was when its hash was taken, so nothing of it is \
-                     installed: its SHA-256 is {is}, not {SHA256}; try another mirror, or name a \
+                    "{package} has the wrong hash, so nothing was installed: its SHA-256 is {is}, not {SHA256}; try another mirror, or name a \
                      kernel of your own with WORKSHOP_KERNEL=/boot/vmlinuz-…"
                 )));
             }

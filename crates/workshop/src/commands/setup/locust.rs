@@ -18,7 +18,7 @@ impl Setup {
         }
         let Some((python, _)) = tools::python() else {
             return Err(CliError::bad(
-                "Locust needs Python 3, and there is none: install it from https://www.python.org \
+                "Locust needs Python 3: install it from https://www.python.org \
                  (on Debian: apt-get install python3-venv), then run `cargo workshop setup locust`",
             ));
         };
