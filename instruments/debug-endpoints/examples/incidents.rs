@@ -46,13 +46,15 @@ async fn deadlock() -> &'static str {
 #[tokio::main(worker_threads = 2)]
 async fn main() -> std::io::Result<()> {
     let debug = DebugEndpoints::new().record_incidents(Incidents::new());
-    let admin = debug.listen("127.0.0.1:0").map_err(std::io::Error::other)?;
+    let admin = debug
+        .listen("127.0.0.1:6060")
+        .map_err(std::io::Error::other)?;
     let app = Router::new()
         .route("/item", get(item))
         .route("/stall", get(stall))
         .route("/deadlock", get(deadlock))
         .layer(debug.layer());
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let listener = TcpListener::bind("127.0.0.1:8080").await?;
     println!("incidents are at http://{admin}/debug/incidents");
     axum::serve(listener, app).await
 }

@@ -28,10 +28,10 @@ use crate::runtimes::Runtimes;
 const LONGEST_STEP: Duration = Duration::from_millis(50);
 
 /// Shortest time between two looks at the requests in flight.
-const LOOKS: Duration = Duration::from_millis(200);
+const LOOKS: Duration = Duration::from_millis(300);
 
 /// Time between two readings of limits, and between two jobs for a blocking pool.
-const READINGS: Duration = Duration::from_secs(5);
+const READINGS: Duration = Duration::from_secs(10);
 
 /// Largest share of the time that looks at requests, and readings of limits, may take: one of so many.
 const SPARED: u32 = 500;

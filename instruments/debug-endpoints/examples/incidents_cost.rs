@@ -1,0 +1,240 @@
+//! What recording incidents costs: CPU time per request of three servers that run at the same time, each under 1,000
+//! requests per second that arrive at random. One records incidents; two do not, and show the noise.
+//!
+//! ```sh
+//! cargo run -p debug-endpoints --example incidents_cost -- 60    # rounds of five seconds
+//! ```
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use cpu_time::ProcessTime;
+use debug_endpoints::{DebugEndpoints, Incidents};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep_until};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Connections to each server, and mean time between two requests of one: 1,000 requests per second together.
+const CONNECTIONS: u32 = 32;
+const MEAN_PAUSE: f64 = 0.032;
+
+const ROUND: Duration = Duration::from_secs(5);
+
+/// A server in a process of its own.
+struct Server {
+    process: Child,
+    address: String,
+    /// CPU time, in seconds, and requests of each round.
+    rounds: Vec<(f64, f64)>,
+}
+
+impl Server {
+    fn start(kind: &str) -> Result<Self, Error> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .arg(kind)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut address = String::new();
+        let output = process.stdout.take().ok_or("no output")?;
+        BufReader::new(output).read_line(&mut address)?;
+        let address = address.trim().to_owned();
+        let rounds = Vec::new();
+        Ok(Self {
+            process,
+            address,
+            rounds,
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+async fn item() -> &'static str {
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    "tea\n"
+}
+
+/// Serves until somebody kills it.
+async fn serve(with_incidents: bool) -> Result<(), Error> {
+    let mut debug = DebugEndpoints::new();
+    if with_incidents {
+        debug = debug.record_incidents(Incidents::new().learning_for(Duration::from_secs(60)));
+    }
+    let admin = debug.listen("127.0.0.1:0")?;
+    let app = Router::new()
+        .route("/item", get(item))
+        .layer(debug.layer())
+        .route(
+            "/cpu",
+            get(async || format!("{}\n", ProcessTime::now().as_duration().as_secs_f64())),
+        )
+        .route("/admin", get(async move || format!("{admin}\n")));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("{}", listener.local_addr()?);
+    axum::serve(listener, app).await?;
+    Ok(())
+}
+
+/// Sends a request, and returns the body of its answer, which is one line.
+async fn ask(stream: &mut TcpStream, path: &str) -> Result<String, Error> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    loop {
+        if stream.read_buf(&mut answer).await? == 0 {
+            return Err("the server is gone".into());
+        }
+        let text = String::from_utf8_lossy(&answer);
+        if let Some((_, body)) = text.split_once("\r\n\r\n")
+            && body.ends_with('\n')
+        {
+            return Ok(body.trim().to_owned());
+        }
+    }
+}
+
+/// Numbers that look random: `SplitMix64`.
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Returns a number over 0 and up to 1.
+    fn share(&mut self) -> f64 {
+        ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Sends requests at random moments for a round, and returns their number.
+async fn user(
+    mut stream: TcpStream,
+    mut random: Random,
+) -> Result<(TcpStream, Random, u32), Error> {
+    let (mut due, end) = (Instant::now(), Instant::now() + ROUND);
+    let mut requests = 0;
+    loop {
+        due += Duration::from_secs_f64(-MEAN_PAUSE * random.share().ln());
+        if due > end {
+            sleep_until(end).await;
+            return Ok((stream, random, requests));
+        }
+        sleep_until(due).await;
+        ask(&mut stream, "/item").await?;
+        requests += 1;
+    }
+}
+
+/// Loads all servers at once for a number of rounds.
+async fn load(servers: &mut [Server], rounds: usize) -> Result<(), Error> {
+    let mut users = Vec::new();
+    for (index, server) in servers.iter().enumerate() {
+        for number in 0..CONNECTIONS {
+            let stream = TcpStream::connect(&server.address).await?;
+            stream.set_nodelay(true)?;
+            users.push((index, stream, Random(u64::from(number) << 8 | index as u64)));
+        }
+    }
+    for _ in 0..rounds {
+        let before = cpu_times(servers).await?;
+        let mut tasks = Vec::new();
+        for (index, stream, random) in users.drain(..) {
+            tasks.push((index, tokio::spawn(user(stream, random))));
+        }
+        let mut requests = vec![0.0; servers.len()];
+        for (index, task) in tasks {
+            let (stream, random, sent) = task.await??;
+            requests[index] += f64::from(sent);
+            users.push((index, stream, random));
+        }
+        let after = cpu_times(servers).await?;
+        for (index, server) in servers.iter_mut().enumerate() {
+            server
+                .rounds
+                .push((after[index] - before[index], requests[index]));
+        }
+    }
+    Ok(())
+}
+
+async fn cpu_times(servers: &[Server]) -> Result<Vec<f64>, Error> {
+    let mut times = Vec::new();
+    for server in servers {
+        let mut stream = TcpStream::connect(&server.address).await?;
+        times.push(ask(&mut stream, "/cpu").await?.parse()?);
+    }
+    Ok(times)
+}
+
+/// Returns the CPU time per request in microseconds, over these rounds.
+fn cost(server: &Server, rounds: &[usize]) -> f64 {
+    let (mut cpu_time, mut requests) = (0.0, 0.0);
+    for round in rounds {
+        cpu_time += server.rounds[*round].0;
+        requests += server.rounds[*round].1;
+    }
+    cpu_time / requests * 1e6
+}
+
+/// Prints the difference of two servers, with a 95 % interval by bootstrap over the rounds.
+fn compare(what: &str, one: &Server, base: &Server) {
+    let all: Vec<usize> = (0..base.rounds.len()).collect();
+    let mut random = Random(1);
+    let mut ratios = Vec::new();
+    for _ in 0..10_000 {
+        let mut drawn = Vec::new();
+        for _ in &all {
+            #[allow(clippy::cast_possible_truncation)] // It is less than the number of rounds.
+            drawn.push((random.bits() % all.len() as u64) as usize);
+        }
+        ratios.push(cost(one, &drawn) / cost(base, &drawn));
+    }
+    ratios.sort_by(f64::total_cmp);
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    println!(
+        "{what}: {:.1} µs against {:.1} µs per request, {:+.1} % [{:+.1}, {:+.1}]",
+        cost(one, &all),
+        cost(base, &all),
+        percent(cost(one, &all) / cost(base, &all)),
+        percent(ratios[250]),
+        percent(ratios[9_750]),
+    );
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Result<(), Error> {
+    let argument = std::env::args().nth(1).unwrap_or_else(|| "60".to_owned());
+    if let "with" | "without" = argument.as_str() {
+        return serve(argument == "with").await;
+    }
+    let rounds = argument.parse()?;
+    let mut servers = [
+        Server::start("without")?,
+        Server::start("with")?,
+        Server::start("without")?,
+    ];
+    load(&mut servers, rounds).await?;
+    let [base, with, again] = &servers;
+    compare("with incidents", with, base);
+    compare("without, again", again, base);
+    let mut stream = TcpStream::connect(&with.address).await?;
+    let admin = ask(&mut stream, "/admin").await?;
+    let mut stream = TcpStream::connect(admin).await?;
+    println!("{}", ask(&mut stream, "/debug/incidents").await?);
+    Ok(())
+}
