@@ -24,8 +24,8 @@ const PAGE: &str = concat!(
 /// Content security policy: this script and this style, requests to this origin, and pictures that the script made of
 /// answers. Nothing else is loaded or run, and no other page may frame this one. A test computes both hashes.
 const POLICY: &str = "default-src 'none'; \
-    script-src 'sha256-3iMT5efVtv/26f+iYYGISf94W9KCfhPCUqwd7M7ymsM='; \
-    style-src 'sha256-l2C80QLLevHghs+JMGq/ErJGW3FSgGL3aXZ4UUgZJxc='; \
+    script-src 'sha256-nPPlHp9qdmbf2E27n5zMHcxm9QVl9Zj5SoNQuC5wm6s='; \
+    style-src 'sha256-qlaMWc1+D/Ai13fMxG77f7oCJprA67vpRiAsjdIgTeg='; \
     connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Returns whether a client wants the page, as browsers do. `curl` and collectors do not, and get text.

@@ -309,6 +309,32 @@ fn the_token_is_asked_for_once_and_by_keyboard_alone() {
 
 #[test]
 #[ignore = "needs Chromium"]
+fn what_an_incident_says_is_text_and_no_html() {
+    let _alone = alone();
+    let service = service(None);
+    let mut browser = Browser::open();
+    browser.go(&page(&service));
+    browser.wait_for("document.querySelectorAll('#plots figure').length > 0");
+    let incident = json!({
+        "kind": "in_flight", "at": "2026-11-27T01:02:03Z", "seconds": 0.31, "ongoing": false,
+        "sentences": ["<img src=x> is late."], "stacks": ["main;<b>read</b> 7"], "waits": [],
+    });
+    browser.value(&format!("at('look-result').append(cardOf({incident}))"));
+    let told = browser.text("#look-result");
+    assert!(told.contains("in flight, 310 ms"), "{told}");
+    assert!(told.contains("<img src=x> is late."), "{told}");
+    assert_eq!(
+        browser.value("document.querySelectorAll('#look-result img, #look-result b').length"),
+        json!(0)
+    );
+    assert_eq!(
+        browser.value("document.querySelectorAll('#look-result details').length"),
+        json!(1)
+    );
+}
+
+#[test]
+#[ignore = "needs Chromium"]
 fn it_asks_for_nothing_while_it_is_hidden() {
     let _alone = alone();
     let service = service(None);

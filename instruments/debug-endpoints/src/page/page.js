@@ -152,7 +152,10 @@ function blocksOf(text) {
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 const whole = (value) => String(Math.round(value));
 const mebibytes = (value) => `${digits(value / 2 ** 20)} MiB`;
-const time = (seconds) => (seconds >= 1 ? `${digits(seconds)} s` : `${digits(seconds * 1e3)} ms`);
+function time(seconds) {
+  if (seconds >= 1) return `${digits(seconds)} s`;
+  return seconds >= 1e-3 ? `${digits(seconds * 1e3)} ms` : `${Math.round(seconds * 1e6)} µs`;
+}
 
 const PLOTS = [
   { title: 'Requests in flight', names: ['requests_in_flight'], show: whole },
@@ -345,13 +348,13 @@ function cardOf(incident) {
   const began = new Date(typeof incident.at === 'number' ? incident.at * 1000 : incident.at);
   const when = Number.isNaN(began.getTime()) ? String(incident.at) : began.toLocaleString();
   const card = make('div', '', { className: 'card' });
-  card.append(make('h3', `${when}: ${incident.kind}, ${time(incident.seconds)}`));
+  const kind = String(incident.kind).replace(/_/g, ' ');
+  card.append(make('h3', `${when}: ${kind}, ${time(incident.seconds)}${incident.ongoing ? ' until now' : ''}`));
   for (const sentence of [incident.sentences ?? []].flat()) card.append(make('p', sentence));
-  const stacks = [incident.stacks ?? []].flat();
-  if (stacks.length) {
+  for (const [name, lines] of [['Stacks of threads', incident.stacks], ['Waits of requests', incident.waits]]) {
+    if (!lines?.length) continue;
     const more = make('details');
-    const lines = stacks.map((stack) => (typeof stack === 'string' ? stack : JSON.stringify(stack, null, 1)));
-    more.append(make('summary', 'Stacks'), make('pre', lines.join('\n')));
+    more.append(make('summary', name), make('pre', lines.join('\n')));
     card.append(more);
   }
   return card;
