@@ -16,6 +16,7 @@ mod figures;
 mod house;
 mod instruments;
 mod lints;
+mod llms;
 #[cfg(unix)]
 mod own_service;
 mod pages;
