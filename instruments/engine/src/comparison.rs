@@ -3,6 +3,7 @@
 
 mod asked;
 mod round;
+mod run;
 
 use std::time::{Duration, Instant};
 
@@ -10,20 +11,22 @@ use crate::figures;
 use crate::load::interrupt::Interrupt;
 use crate::load::{Latencies, TrafficOutcome};
 use crate::metric::{
-    BYSTANDER_P99, CPU_MS, Figures, PERCENTILES, REQUESTS_PER_SECOND, Round, SeenByBoth,
-    answers_for, route_key,
+    BYSTANDER_P99, CPU_MS, PERCENTILES, REQUESTS_PER_SECOND, Round, SeenByBoth, answers_for,
+    route_key,
 };
 use crate::outcome::GeneratorFacts;
-use crate::statistics::{FIRST_LOOK, Looks};
+use crate::rounds::run_until_decided;
+use crate::statistics::{FIRST_LOOK, Looks, triplet};
 use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
 use crate::verdict::{Verdict, Word, judge};
 
 pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side};
 use self::round::{
-    BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt, WARM_AGAIN, most,
-    names, settle,
+    BASE, CHANGE, DISTURBED, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt,
+    WARM_AGAIN, most, names, settle,
 };
+use self::run::Run;
 use crate::answers::{Asked, Learnt, learn};
 use crate::ask::get;
 use crate::event::Event;
@@ -36,8 +39,6 @@ const LONGEST_SLICE: Duration = Duration::from_secs(20);
 const ROUNDS_AT_LEAST: f64 = FIRST_LOOK as f64;
 /// Number of slices in a round: each of three servers, there and back again.
 const SLICES_OF_A_ROUND: f64 = (3 * SLICES) as f64;
-/// Largest share of the servers' CPU time that other programs may use in a slice.
-const DISTURBED: f64 = 0.1;
 
 impl Comparison<'_> {
     /// Runs rounds until they decide, the time is over, or something is wrong.
@@ -47,89 +48,31 @@ impl Comparison<'_> {
     /// Returns an error if servers, answers or generator fail, or on Ctrl-C.
     pub fn run(&self) -> Result<Compared, ComparisonError> {
         let began = Instant::now();
-        let (mut traffic, learnt, has_counters) = self.prepare(began)?;
+        let (traffic, learnt, has_counters) = self.prepare(began)?;
         let mut notes = learnt.notes.clone();
-        let mut rounds: Vec<Round> = Vec::new();
-        let mut spoilt: Vec<Spoilt> = Vec::new();
-        let mut left_out = LeftOut::default();
-        let mut verdict = None;
-        for number in 0_u32.. {
-            self.begins(&format!("round {}: servers start", number + 1));
-            let mut servers = self.start(number)?;
-            // All servers of a round get the same seed, and each round gets another.
-            traffic.seed = self.traffic.seed.wrapping_add(u64::from(number));
-            let (round, fault) = self.round(number, &mut servers, &traffic, has_counters)?;
-            if self.how.judge.is_some() {
-                for index in [BASE, CHANGE] {
-                    learnt.compare(&self.asked(&servers, index))?;
-                }
-            }
-            drop(servers);
-            let is_late = began.elapsed() > self.at_most;
-            // Without an answer, a latency is known to be longer than the slice, and that decides.
-            let is_latency = self.deciding.quantile().is_some();
-            let what = if fault.is_silent && !is_latency {
-                left_out.silent += 1;
-                "not counted: a slice had no answer"
-            } else if fault.is_generator_bound {
-                left_out.generator_bound += 1;
-                "not counted: the generator was the limit"
-            } else if fault.foreign > DISTURBED
-                && left_out.busy as usize * 2 <= rounds.len()
-                && !is_late
-            {
-                left_out.busy += 1;
-                "not counted: other programs used the CPU"
-            } else {
-                rounds.push(round.clone());
-                "counted"
-            };
-            self.tell(number, &round, what);
-            spoilt.push(fault);
-            let LeftOut {
-                generator_bound: bound,
-                silent,
-                ..
-            } = left_out;
-            if bound * 2 > number + 1 && (bound >= 2 || is_late) {
-                verdict = Some(generator_bound(&spoilt));
-                break;
-            }
-            if silent >= 3 && silent * 2 > number + 1 {
-                return Err(ComparisonError::Invalid(format!(
-                    "in {silent} of {} rounds a server gave no answer for a whole slice of {} s; \
-                     take longer slices with --seconds, or more users.",
-                    number + 1,
-                    figures::ratio(traffic.duration.as_secs_f64())
-                )));
-            }
-            let counted = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
-            let has_some = counted >= FIRST_LOOK;
-            let is_told = |enough: &Enough<'_>| has_some && enough(&rounds);
-            let looks = Looks::COMPARISON;
-            let is_over = is_late || looks.is_last(counted) || self.enough.is_some_and(is_told);
-            let is_look = self.enough.is_none() && looks.is_one(counted) && what == "counted";
-            if is_look || is_over {
-                let seen = judge(self.deciding, self.goal, &rounds);
-                let is_decided = seen.word != Word::Inconclusive && has_some;
-                if is_decided || is_over {
-                    verdict = Some(seen);
-                    break;
-                }
+        let mut run = Run::new(self, began, traffic, learnt, has_counters);
+        run_until_decided(&mut run, Looks::COMPARISON)?;
+        let Run {
+            traffic,
+            rounds,
+            spoilt,
+            left_out,
+            ..
+        } = run;
+        let verdict = match run.is_generator_bound {
+            true => generator_bound(&spoilt),
+            false => judge(self.deciding, self.goal, &rounds),
+        };
+        self.note(&spoilt, left_out.busy, &rounds, &mut notes);
+        let mut profiles = Vec::new();
+        if self.with_profiles {
+            match self.profiles(&traffic) {
+                Ok(taken) => profiles = taken,
+                Err(error) if error.is_interrupt() => return Err(error),
+                // The verdict stands without them.
+                Err(error) => notes.push(format!("there are no profiles: {error}")),
             }
         }
-        let verdict = verdict.unwrap_or_else(|| judge(self.deciding, self.goal, &rounds));
-        self.note(&spoilt, left_out.busy, &rounds, &mut notes);
-        let profiles = match self.with_profiles.then(|| self.profiles(&traffic)) {
-            None => Vec::new(),
-            Some(Ok(profiles)) => profiles,
-            Some(Err(error)) if error.is_interrupt() => return Err(error),
-            // The verdict stands without them.
-            Some(Err(error)) => {
-                notes.push(format!("there are no profiles: {error}"));
-                Vec::new()
-            }
-        };
         Ok(Compared {
             profiles,
             verdict,
@@ -150,7 +93,7 @@ impl Comparison<'_> {
     /// over by then, because profiling costs time.
     fn profiles(&self, traffic: &Traffic) -> Result<Vec<SeenByBoth>, ComparisonError> {
         self.begins("profiles: servers start");
-        let servers = self.start(0)?;
+        let servers = self.start(triplet(0))?;
         let traffic = Traffic {
             duration: service_profiles::AT_MOST,
             ..traffic.clone()
@@ -190,7 +133,7 @@ impl Comparison<'_> {
     fn prepare(&self, began: Instant) -> Result<(Traffic, Learnt, bool), ComparisonError> {
         let mut traffic = self.traffic.clone();
         self.begins("the servers start");
-        let mut servers = self.start(0)?;
+        let mut servers = self.start(triplet(0))?;
         let start = began.elapsed();
         let mut learnt = self.learn(&servers, &traffic)?;
         learnt.complete(&mut traffic);
@@ -353,24 +296,6 @@ impl Comparison<'_> {
             }
         }
         Ok(())
-    }
-
-    fn tell(&self, number: u32, round: &Round, what: &str) {
-        let key = &self.deciding.key;
-        let value = |figures: &Figures| {
-            figures
-                .get(key)
-                .map_or_else(|| "-".to_owned(), figures::count)
-        };
-        let text = format!(
-            "round {:>2}: {} {} (base), {} (change), {} (base again); {what}",
-            number + 1,
-            self.deciding.label,
-            value(&round.base),
-            value(&round.change),
-            value(&round.again)
-        );
-        (self.observer)(Event::Said(&text));
     }
 
     /// Adds the notes that the reader needs beside the verdict.

@@ -2,7 +2,7 @@
 //! known error rate.
 //!
 //! Its parts follow each other: [`traffic`] describes a load, [`load`] sends it and [`outcome`] is the result;
-//! [`service`] starts a server as a child process; [`comparison`] runs rounds of two, and [`verdict`] judges them.
+//! [`service`] starts a server as a child process; [`comparison`] runs [`rounds`] of two, and [`verdict`] judges them.
 
 pub mod answers;
 pub mod ask;
@@ -23,6 +23,7 @@ mod printable;
 pub mod profile;
 pub mod program;
 pub mod prometheus;
+pub mod rounds;
 pub mod service;
 mod service_profiles;
 pub mod statistics;

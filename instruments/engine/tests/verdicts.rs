@@ -1,8 +1,12 @@
 //! Verdicts on two builds, and how often they are wrong: simulated, with a fixed seed.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use engine::metric::{Figures, Metric, P50, REQUESTS_PER_SECOND, Round};
 use engine::outcome::Quantile;
-use engine::statistics::Looks;
+use engine::rounds::{Rounds, run_until_decided};
+use engine::statistics::{Looks, Side};
 use engine::verdict::{Estimate, Goal, Verdict, Word, drawbacks, judge};
 use rand::Rng as _;
 use rand_pcg::Pcg64;
@@ -207,25 +211,51 @@ impl Machine {
         noise.exp()
     }
 
-    /// Runs a whole comparison, with the same looks as the command.
+    /// Simulates a whole comparison by the command's own loop.
     fn compare(&mut self, ratio: f64, goal: Goal) -> (Verdict, usize) {
-        let metric = metric(REQUESTS_PER_SECOND);
-        let mut rounds = Vec::new();
-        loop {
-            rounds.push(round(
-                REQUESTS_PER_SECOND,
-                self.noise(),
-                ratio * self.noise(),
-                self.noise(),
-            ));
-            let (looks, number) = (Looks::COMPARISON, u32::try_from(rounds.len()).unwrap());
-            if looks.is_one(number) {
-                let verdict = judge(&metric, goal, &rounds);
-                if verdict.word != Word::Inconclusive || looks.is_last(number) {
-                    return (verdict, rounds.len());
-                }
-            }
-        }
+        let mut simulated = Simulated {
+            machine: self,
+            ratio,
+            goal,
+            rounds: Vec::new(),
+        };
+        let Ok(()) = run_until_decided(&mut simulated, Looks::COMPARISON);
+        (simulated.judge(), simulated.rounds.len())
+    }
+}
+
+/// Rounds of a comparison on a machine that is simulated.
+struct Simulated<'m> {
+    machine: &'m mut Machine,
+    ratio: f64,
+    goal: Goal,
+    rounds: Vec<Round>,
+}
+
+impl Simulated<'_> {
+    fn judge(&self) -> Verdict {
+        judge(&metric(REQUESTS_PER_SECOND), self.goal, &self.rounds)
+    }
+}
+
+impl Rounds for Simulated<'_> {
+    type Error = Infallible;
+
+    fn run(&mut self, _number: u32, _order: [Side; 3]) -> Result<ControlFlow<()>, Infallible> {
+        let machine = &mut *self.machine;
+        let (base, change, again) = (machine.noise(), machine.noise(), machine.noise());
+        let change = self.ratio * change;
+        let measured = round(REQUESTS_PER_SECOND, base, change, again);
+        self.rounds.push(measured);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn counted(&self) -> u32 {
+        u32::try_from(self.rounds.len()).expect("few rounds")
+    }
+
+    fn are_decisive(&mut self) -> bool {
+        self.judge().word != Word::Inconclusive
     }
 }
 

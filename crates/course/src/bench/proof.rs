@@ -3,6 +3,8 @@
 
 mod plan;
 
+use std::ops::ControlFlow;
+
 use crate::analysis::machine::Machine;
 use crate::measurement::chapter_file::ChapterFile;
 use crate::measurement::claim::PROBLEM;
@@ -10,10 +12,12 @@ use crate::measurement::record::{Purpose, Round};
 use engine::profile::{Profile, ProfileKind};
 
 pub use self::plan::planned_s;
-use self::plan::{Step, beforehand, label, matrix_plan, triplets};
+use self::plan::{Step, beforehand, label, matrix_plan, most_triplets, triplet};
 use crate::bench::profiling::ProfileData;
 use crate::bench::rounds::{Bench, RunError};
 use engine::event::Event;
+use engine::rounds::{Rounds, run_until_decided};
+use engine::statistics::Side;
 
 /// Largest difference in CPU use by other programs, as a share of the machine's CPU time, for which the
 /// rounds of a triplet count as equal.
@@ -56,9 +60,9 @@ pub fn matrix(bench: &Bench<'_>) -> Result<Vec<Round>, RunError> {
     Ok(proof.rounds)
 }
 
-/// Measures the variant `fix` against the problem, until `is_decided` returns `true` or the chapter's largest
-/// number of triplets is reached. Each round has a server of its own: a process keeps its luck, and more
-/// rounds of the same process would not average it out.
+/// Measures the variant `fix` against the problem, until `is_decided` returns `true` at one of the chapter's
+/// looks. Each round has a server of its own: a process keeps its luck, and more rounds of the same process
+/// would not average it out.
 ///
 /// # Errors
 ///
@@ -70,46 +74,80 @@ pub fn run(
 ) -> Result<Proof, RunError> {
     let mut proof = Proof::new(bench.chapter);
     let before = beforehand(bench.chapter, fix);
-    let most = bench.chapter.rounds.pairs;
-    let total = before.len() + 3 * most as usize;
+    let total = before.len() + 3 * bench.chapter.rounds.pairs as usize;
     for steps in before.chunk_by(|one, next| one.scenario == next.scenario) {
-        if proof.measure_lighter_if_silent(bench, steps, total)? == Load::Silent {
+        if proof.measure_lighter_if_silent(bench, steps, total)? == Heard::Nothing {
             return Ok(proof);
         }
     }
-    let (mut kept, mut disturbed) = (0, 0);
     let scenario = bench.chapter.claims.effect().scenario();
-    let mut may_shrink = bench.chapter.claims.scale_with_users(scenario);
-    for triplet in triplets(bench.chapter, fix) {
-        match proof.measure_lighter_if_silent(bench, &triplet, total)? {
-            Load::AsBefore => {}
-            // Earlier rounds were measured under another load.
-            Load::Lighter => kept = 0,
-            Load::Silent => break,
+    let mut effect = Effect {
+        bench,
+        fix,
+        is_decided,
+        may_shrink: bench.chapter.claims.scale_with_users(scenario),
+        proof,
+        total,
+        disturbed: 0,
+    };
+    run_until_decided(&mut effect, bench.chapter.looks())?;
+    Ok(effect.proof)
+}
+
+/// The rounds of the effect, in triplets: problem, fix, and the fix again.
+struct Effect<'a> {
+    bench: &'a Bench<'a>,
+    fix: &'a str,
+    is_decided: &'a dyn Fn(&Proof) -> bool,
+    proof: Proof,
+    /// Largest number of rounds of the proof that are not set aside.
+    total: usize,
+    /// Set until the load has fewer users because the machine is busy.
+    may_shrink: bool,
+    /// Number of triplets that were set aside.
+    disturbed: u32,
+}
+
+impl Rounds for Effect<'_> {
+    type Error = RunError;
+
+    fn run(&mut self, number: u32, order: [Side; 3]) -> Result<ControlFlow<()>, RunError> {
+        let chapter = self.bench.chapter;
+        let most = chapter.rounds.pairs;
+        if number >= most_triplets(chapter) {
+            return Ok(ControlFlow::Break(()));
         }
-        // The machine's own report decides this, never the measured figures.
-        if may_shrink && proof.was_busy_in_the_last_triplet() {
-            may_shrink = false;
-            proof.lighten(scenario, FEWER);
-            kept = 0;
+        let steps = triplet(chapter, self.fix, order);
+        let proof = &mut self.proof;
+        if proof.measure_lighter_if_silent(self.bench, &steps, self.total)? == Heard::Nothing {
+            return Ok(ControlFlow::Break(()));
+        }
+        // The machine's own report decides what is set aside, never the measured figures.
+        if self.may_shrink && proof.was_busy_in_the_last_triplet() {
+            self.may_shrink = false;
+            proof.lighten(chapter.claims.effect().scenario(), FEWER);
             let fewer = "the machine is busy with other programs: fewer users can still decide, and the claim is as much \
                          smaller";
-            (bench.observer)(Event::Said(fewer));
-            continue;
-        }
-        if disturbed < most / 2 && proof.sets_aside_the_last_triplet() {
-            disturbed += 1;
+            (self.bench.observer)(Event::Said(fewer));
+        } else if self.disturbed < most / 2 && proof.sets_aside_the_last_triplet() {
+            self.disturbed += 1;
             let again = "other programs used the machine in one of these three rounds more than in \
                          another: they are measured again";
-            (bench.observer)(Event::Said(again));
-            continue;
+            (self.bench.observer)(Event::Said(again));
         }
-        kept += 1;
-        if kept == most || is_decided(&proof) {
-            break;
-        }
+        Ok(ControlFlow::Continue(()))
     }
-    Ok(proof)
+
+    fn counted(&self) -> u32 {
+        let rounds = self.proof.rounds.iter();
+        // A triplet has one such round, unless the triplet is set aside.
+        let again = rounds.filter(|round| round.purpose == Purpose::Equal);
+        u32::try_from(again.count()).unwrap_or(u32::MAX)
+    }
+
+    fn are_decisive(&mut self) -> bool {
+        (self.is_decided)(&self.proof)
+    }
 }
 
 impl Proof {
@@ -248,19 +286,17 @@ impl Proof {
         bench: &Bench<'_>,
         steps: &[Step<'_>],
         total: usize,
-    ) -> Result<Load, RunError> {
-        let Some(scenario) = steps.first().map(|step| step.scenario) else {
-            return Ok(Load::AsBefore);
+    ) -> Result<Heard, RunError> {
+        let [Step { scenario, .. }, ..] = steps else {
+            return Ok(Heard::Answers);
         };
-        let mut load = Load::AsBefore;
         for _ in 0..LIGHTER_AT_MOST {
             if self.measure(bench, steps, total)? == Heard::Answers {
-                return Ok(load);
+                return Ok(Heard::Answers);
             }
             if !self.lighten(scenario, LIGHTER) {
-                return Ok(Load::Silent);
+                return Ok(Heard::Nothing);
             }
-            load = Load::Lighter;
             let lighter = match self.chapter.scenario(scenario) {
                 Some(load) => format!("{}, {} s a round", load.in_words(), load.duration_s),
                 None => String::new(),
@@ -269,10 +305,7 @@ impl Proof {
                 format!("nothing was answered in a round, so the load becomes lighter ({lighter})");
             (bench.observer)(Event::Said(&said));
         }
-        match self.measure(bench, steps, total)? {
-            Heard::Answers => Ok(load),
-            Heard::Nothing => Ok(Load::Silent),
-        }
+        self.measure(bench, steps, total)
     }
 
     /// Makes the load of a scenario lighter and sets its rounds aside. Rounds last [`LIGHTER`] times as long,
@@ -337,15 +370,6 @@ fn profile(bench: &Bench<'_>, variant: &str, kind: ProfileKind) -> Result<Profil
         _ => rounds.await_profile_s,
     };
     bench.profile(variant, kind, seconds)
-}
-
-/// Load with which a scenario was measured in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Load {
-    AsBefore,
-    Lighter,
-    /// Even the lightest load was not answered.
-    Silent,
 }
 
 /// Result of some steps: all rounds had answers, or one had none.

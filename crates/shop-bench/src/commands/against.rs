@@ -1,11 +1,14 @@
 //! `cargo workshop capstone bench --against COMMIT`: compares the shop with that of a commit, with an interval.
 
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use duel::report::{Comparison, Side as Named};
 use engine::load::interrupt::Interrupt;
 use engine::metric::{Figures, Metric, Round, Unit};
-use engine::statistics::{Looks, Side, triplet};
+use engine::rounds::{Rounds, run_until_decided};
+use engine::statistics::{Looks, Side};
 use engine::verdict::{DEFAULT_MARGIN, Goal, Verdict, Word, judge};
 use terminal::exit::{CliError, Exit};
 use terminal::json;
@@ -14,12 +17,12 @@ use terminal::output::Format;
 use super::bench::{Length, measure, test};
 use crate::cli::Bench;
 use crate::others::Others;
-use crate::shop::Shop;
+use crate::shop::{Built, Shop};
 
 /// Number of rounds after which an undecided comparison is inconclusive.
 const MOST_ROUNDS: u32 = 12;
 /// Rounds after which the CPU time of a journey may decide: scores have had their chance.
-const CPU_DECIDES_FROM: u32 = 6;
+const CPU_DECIDES_FROM: usize = 6;
 /// Smallest share by which the CPU time must differ to count as different.
 const CPU_MARGIN: f64 = 0.01;
 
@@ -63,47 +66,22 @@ pub fn run(
     let began = Instant::now();
     let payments = shop.built("payments", interrupt)?;
     let (base, change) = (others.shop(&commit.hash, interrupt)?, shop.here(interrupt)?);
-    let metrics = [score(), cpu()];
-    let (mut of_base, mut of_change) = (None, None);
-    let mut rounds = Vec::new();
-    let (metric, verdict) = loop {
-        let number = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
-        let mut round = Round::default();
-        for side in triplet(number) {
-            let (built, users, figures) = match side {
-                Side::Base => (&base, &mut of_base, &mut round.base),
-                Side::Again => (&base, &mut of_base, &mut round.again),
-                Side::Change => (&change, &mut of_change, &mut round.change),
-            };
-            let length = Length {
-                time: Duration::from_secs(options.seconds),
-                users: *users,
-            };
-            let score = measure(built, &payments, length, false, &|_| (), interrupt)?;
-            *users = Some(score.users);
-            figures.insert(metrics[0].key.clone(), score.score);
-            if let Some(cpu_ms) = score.costs.cpu_ms {
-                figures.insert(metrics[1].key.clone(), cpu_ms);
-            }
-        }
-        let told = |of: &Figures| {
-            let [score, cpu] = metrics
-                .each_ref()
-                .map(|metric| of.get(&metric.key).unwrap_or(0.0));
-            format!("{score:.1} ({cpu:.2} CPU ms)")
-        };
-        eprintln!(
-            "round {}: {revision} {}, the shop here {}, {revision} again {}",
-            number + 1,
-            told(&round.base),
-            told(&round.change),
-            told(&round.again)
-        );
-        rounds.push(round);
-        if let Some(decided) = decided(&metrics, &rounds) {
-            break decided;
-        }
+    let compared = |built| Compared { built, users: None };
+    let mut duel = Duel {
+        revision,
+        base: compared(base),
+        change: compared(change),
+        payments: &payments,
+        time: Duration::from_secs(options.seconds),
+        interrupt,
+        metrics: [score(), cpu()],
+        rounds: Vec::new(),
     };
+    run_until_decided(&mut duel, Looks::COMPARISON)?;
+    let Duel {
+        metrics, rounds, ..
+    } = duel;
+    let (metric, verdict) = judged(&metrics, &rounds);
     let named = |name: &str, commit| Named {
         name: name.to_owned(),
         commit,
@@ -123,32 +101,93 @@ pub fn run(
     })
 }
 
-/// The verdict, once there is one: by the score, or by the CPU time of a journey where the score cannot tell.
-fn decided<'a>(metrics: &'a [Metric; 2], rounds: &[Round]) -> Option<(&'a Metric, Verdict)> {
-    let counted = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
-    let is_last = counted >= MOST_ROUNDS;
-    if !is_last && !Looks::COMPARISON.is_one(counted) {
-        return None;
+/// A shop that is compared, with the number of users that it had last.
+struct Compared {
+    built: Built,
+    users: Option<f64>,
+}
+
+/// The comparison of two shops under way.
+struct Duel<'a> {
+    revision: &'a str,
+    base: Compared,
+    change: Compared,
+    payments: &'a Path,
+    time: Duration,
+    interrupt: &'a Interrupt,
+    metrics: [Metric; 2],
+    rounds: Vec<Round>,
+}
+
+impl Rounds for Duel<'_> {
+    type Error = CliError;
+
+    fn run(&mut self, number: u32, order: [Side; 3]) -> Result<ControlFlow<()>, CliError> {
+        let revision = self.revision;
+        let [score_key, cpu_key] = self.metrics.each_ref().map(|metric| &metric.key);
+        let mut round = Round::default();
+        for side in order {
+            let (shop, figures) = match side {
+                Side::Base => (&mut self.base, &mut round.base),
+                Side::Again => (&mut self.base, &mut round.again),
+                Side::Change => (&mut self.change, &mut round.change),
+            };
+            let length = Length {
+                time: self.time,
+                users: shop.users,
+            };
+            let (payments, interrupt) = (self.payments, self.interrupt);
+            let score = measure(&shop.built, payments, length, false, &|_| (), interrupt)?;
+            shop.users = Some(score.users);
+            figures.insert(score_key.clone(), score.score);
+            if let Some(cpu_ms) = score.costs.cpu_ms {
+                figures.insert(cpu_key.clone(), cpu_ms);
+            }
+        }
+        let told = |of: &Figures| {
+            let [score, cpu] = [score_key, cpu_key].map(|key| of.get(key).unwrap_or(0.0));
+            format!("{score:.1} ({cpu:.2} CPU ms)")
+        };
+        eprintln!(
+            "round {}: {revision} {}, the shop here {}, {revision} again {}",
+            number + 1,
+            told(&round.base),
+            told(&round.change),
+            told(&round.again)
+        );
+        self.rounds.push(round);
+        if self.counted() >= MOST_ROUNDS {
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
     }
-    let goal = Goal::Difference {
-        margin: DEFAULT_MARGIN,
-    };
+
+    fn counted(&self) -> u32 {
+        u32::try_from(self.rounds.len()).unwrap_or(u32::MAX)
+    }
+
+    fn are_decisive(&mut self) -> bool {
+        judged(&self.metrics, &self.rounds).1.word != Word::Inconclusive
+    }
+}
+
+/// Returns the metric that decides, and its verdict: the score, or the CPU time of a journey where the score cannot
+/// tell.
+fn judged<'a>(metrics: &'a [Metric; 2], rounds: &[Round]) -> (&'a Metric, Verdict) {
     let [score, cpu] = metrics;
-    let by_score = judge(score, goal, rounds);
-    if by_score.word != Word::Inconclusive {
-        return Some((score, by_score));
-    }
+    let margin = DEFAULT_MARGIN;
+    let by_score = judge(score, Goal::Difference { margin }, rounds);
     let has_cpu = rounds
         .iter()
         .all(|round| round.change.get(&cpu.key).is_some());
-    if has_cpu && counted >= CPU_DECIDES_FROM {
-        let goal = Goal::Difference { margin: CPU_MARGIN };
-        let by_cpu = judge(cpu, goal, rounds);
+    if by_score.word == Word::Inconclusive && has_cpu && rounds.len() >= CPU_DECIDES_FROM {
+        let margin = CPU_MARGIN;
+        let by_cpu = judge(cpu, Goal::Difference { margin }, rounds);
         if !matches!(by_cpu.word, Word::Inconclusive | Word::Invalid) {
-            return Some((cpu, by_cpu));
+            return (cpu, by_cpu);
         }
     }
-    is_last.then_some((score, by_score))
+    (score, by_score)
 }
 
 #[cfg(test)]
@@ -181,17 +220,25 @@ mod tests {
         [(low, cpu), (high, cpu * 0.93), (high, cpu * 1.005)]
     }
 
-    #[test]
-    fn cpu_time_decides_where_the_score_cannot() {
-        let metrics = [score(), cpu()];
-        let mut found = None;
+    fn first_decision(
+        metrics: &[Metric; 2],
+        of: fn(usize) -> [(f64, f64); 3],
+    ) -> (&Metric, Verdict) {
+        let mut last = judged(metrics, &[]);
         for count in 1..=12 {
-            found = decided(&metrics, &rounds(count, wavering));
-            if found.is_some() {
+            last = judged(metrics, &rounds(count, of));
+            if last.1.word != Word::Inconclusive {
                 break;
             }
         }
-        let (metric, verdict) = found.unwrap();
+        last
+    }
+
+    #[test]
+    fn cpu_time_decides_where_the_score_cannot() {
+        let metrics = [score(), cpu()];
+        let found = first_decision(&metrics, wavering);
+        let (metric, verdict) = found;
         assert_eq!(metric.key, "cpu_ms_per_journey");
         assert_eq!(verdict.word, Word::Faster);
     }
@@ -200,13 +247,7 @@ mod tests {
     fn a_score_that_differs_decides_by_itself() {
         let metrics = [score(), cpu()];
         let twice = |_| [(80.0, 4.0), (160.0, 4.4), (81.0, 4.0)];
-        let mut found = None;
-        for count in 1..=12 {
-            found = decided(&metrics, &rounds(count, twice));
-            if found.is_some() {
-                break;
-            }
-        }
-        assert_eq!(found.unwrap().0.key, "score");
+        let found = first_decision(&metrics, twice);
+        assert_eq!(found.0.key, "score");
     }
 }

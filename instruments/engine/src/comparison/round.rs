@@ -32,6 +32,8 @@ pub(super) const SETTLE_LOOK: Duration = Duration::from_millis(100);
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Longest time to wait for a page of counters.
 const PAGE_WITHIN: Duration = Duration::from_secs(5);
+/// Largest share of the servers' CPU time that other programs may use in a slice.
+pub(super) const DISTURBED: f64 = 0.1;
 /// Number of times that each server is loaded in a round.
 pub(super) const SLICES: usize = 2;
 pub(super) const BASE: usize = statistics::Side::Base as usize;
@@ -81,10 +83,13 @@ pub(super) struct Spoilt {
 }
 
 impl Comparison<'_> {
-    /// Starts the three servers of a round, in the order of its slices. Returns them in the order of [`NAMES`].
-    pub(super) fn start(&self, number: u32) -> Result<[Instance; 3], ComparisonError> {
+    /// Starts the three servers of a round in this order, which is that of its slices. Returns them in the order of [`NAMES`].
+    pub(super) fn start(
+        &self,
+        order: [statistics::Side; 3],
+    ) -> Result<[Instance; 3], ComparisonError> {
         let mut servers = [None, None, None];
-        for index in statistics::triplet(number).map(|side| side as usize) {
+        for index in order.map(|side| side as usize) {
             let side = if index == CHANGE {
                 &self.change
             } else {
@@ -181,13 +186,14 @@ impl Comparison<'_> {
     pub(super) fn round(
         &self,
         number: u32,
+        order: [statistics::Side; 3],
         servers: &mut [Instance; 3],
         traffic: &Traffic,
         has_counters: bool,
     ) -> Result<(Round, Spoilt), ComparisonError> {
         let mut seen: [Seen; 3] = std::array::from_fn(|_| Seen::default());
         let mut spoilt = Spoilt::default();
-        let there = statistics::triplet(number).map(|side| side as usize);
+        let there = order.map(|side| side as usize);
         let back = there.into_iter().rev();
         for (place, index) in there.into_iter().chain(back).enumerate() {
             let (round, slice, name) = (number + 1, place + 1, NAMES[index]);

@@ -47,14 +47,14 @@ pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step
     steps
 }
 
-/// Plans the rounds of the effect in triplets: problem, fix, and the fix again. The plan has half as many
-/// more than are judged, to replace those that are set aside.
-pub(super) fn triplets<'a>(
+/// Plans a triplet of the effect: problem, fix, and the fix again, in this order.
+pub(super) fn triplet<'a>(
     chapter: &'a ChapterFile,
     fix: &'a str,
-) -> impl Iterator<Item = [Step<'a>; 3]> {
+    order: [Side; 3],
+) -> [Step<'a>; 3] {
     let scenario = chapter.claims.effect().scenario();
-    let step = move |side| {
+    order.map(|side| {
         let (purpose, variant) = match side {
             Side::Base => (Purpose::Claim, PROBLEM),
             Side::Change => (Purpose::Claim, fix),
@@ -65,9 +65,13 @@ pub(super) fn triplets<'a>(
             variant,
             scenario,
         }
-    };
-    let most = chapter.rounds.pairs + chapter.rounds.pairs / 2;
-    statistics::triplets(most).map(move |sides| sides.map(step))
+    })
+}
+
+/// Returns the largest number of triplets: those that are judged, and half as many to replace triplets that are set
+/// aside.
+pub(super) fn most_triplets(chapter: &ChapterFile) -> u32 {
+    chapter.rounds.pairs + chapter.rounds.pairs / 2
 }
 
 /// Returns the seconds of load until the verdict, without starts: for the first and for the last moment at

@@ -1,6 +1,10 @@
 //! Simulated proofs: how often an interval holds the truth, and how often a proof is wrong.
 
-use engine::statistics::{Gains, Looks, Mean, Side, abba, triplets};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+use engine::rounds::{Rounds, run_until_decided};
+use engine::statistics::{Gains, Looks, Mean, Side};
 use rand::Rng as _;
 use rand_pcg::Pcg32;
 
@@ -188,66 +192,112 @@ struct Proof {
     triplets: u32,
 }
 
-/// Simulates a proof with the looks of `prove`: at a claim, and at a prediction if there is one.
-fn proof(model: Model, truth: f64, predicted: Predicted, random: &mut Pcg32) -> Proof {
-    let looks = Looks::of_proof(MOST);
-    let offset = model.offset(random);
-    let mut gains = Gains::default();
-    let mut round = 0;
-    let predicted = match predicted {
-        Predicted::Nothing => None,
-        Predicted::Exactly(ratio) => Mean::exactly(ratio),
-        Predicted::ByRounds(ratio) => {
-            let mut pairs = Gains::default();
-            for sides in abba(1.0, ratio, 3).collect::<Vec<f64>>().chunks(2) {
-                let figures = [sides[0], sides[1]].map(|side| {
-                    round += 1;
-                    side * model.error(round - 1, random).exp()
-                });
-                let [one, other] = figures;
-                let (problem, probe) = if sides[0] > sides[1] {
-                    (other, one)
-                } else {
-                    (one, other)
-                };
-                pairs.add(&[problem], &[probe], true).expect("figures");
-            }
-            pairs.mean()
+/// Triplets of a proof on a machine that is simulated.
+struct Simulated<'r> {
+    model: Model,
+    random: &'r mut Pcg32,
+    /// True ratio, with the luck of this proof's servers.
+    ratio: f64,
+    predicted: Option<Mean>,
+    /// Rounds so far, those for the prediction among them.
+    rounds: usize,
+    triplets: u32,
+    gains: Gains,
+}
+
+/// Looks of a proof of a chapter.
+fn looks() -> Looks {
+    Looks::of_proof(MOST)
+}
+
+impl Simulated<'_> {
+    fn figure(&mut self, ratio: f64) -> f64 {
+        let error = self.model.error(self.rounds, self.random);
+        self.rounds += 1;
+        ratio * error.exp()
+    }
+
+    /// Measures a predicted ratio in three pairs of rounds of their own.
+    fn probe(&mut self, ratio: f64) -> Option<Mean> {
+        let mut pairs = Gains::default();
+        for is_first in [true, false, true] {
+            let (problem, probe) = if is_first {
+                (self.figure(1.0), self.figure(ratio))
+            } else {
+                let probe = self.figure(ratio);
+                (self.figure(1.0), probe)
+            };
+            pairs.add(&[problem], &[probe], true).expect("figures");
         }
-    };
-    for (number, sides) in (1..).zip(triplets(MOST)) {
-        let (mut problem, mut fixes) = (0.0, Vec::new());
-        for side in sides {
-            let error = model.error(round, random).exp();
-            round += 1;
-            match side {
-                Side::Base => problem = error,
-                _ => fixes.push(truth * offset.exp() * error),
-            }
-        }
-        gains.add(&[problem], &fixes, true).expect("figures");
-        if !looks.is_one(number) {
-            continue;
-        }
-        let (low, high) = gains.interval(looks).expect("rounds");
-        let holds = match predicted {
+        pairs.mean()
+    }
+
+    fn interval(&self) -> (f64, f64) {
+        self.gains.interval(looks()).expect("rounds")
+    }
+
+    fn is_proved(&self) -> bool {
+        let holds = match self.predicted {
             None => true,
             Some(predicted) => {
-                let apart = gains.mean().expect("rounds").over(predicted);
-                let (low, high) = apart.interval(looks).expect("rounds");
+                let apart = self.gains.mean().expect("rounds").over(predicted);
+                let (low, high) = apart.interval(looks()).expect("rounds");
                 1.0 - WITHIN <= low && high <= 1.0 + WITHIN
             }
         };
-        let proved = low >= CLAIMED && holds;
-        if proved || high < CLAIMED || looks.is_last(number) {
-            return Proof {
-                covers: (low..=high).contains(&truth),
-                proved,
-                triplets: number,
-            };
-        }
+        self.interval().0 >= CLAIMED && holds
     }
-    unreachable!("the last look ends it")
+}
+
+impl Rounds for Simulated<'_> {
+    type Error = Infallible;
+
+    fn run(&mut self, _number: u32, order: [Side; 3]) -> Result<ControlFlow<()>, Infallible> {
+        let (mut problem, mut fixes) = (0.0, Vec::new());
+        for side in order {
+            match side {
+                Side::Base => problem = self.figure(1.0),
+                Side::Change | Side::Again => fixes.push(self.figure(self.ratio)),
+            }
+        }
+        self.gains.add(&[problem], &fixes, true).expect("figures");
+        self.triplets += 1;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn counted(&self) -> u32 {
+        self.triplets
+    }
+
+    fn are_decisive(&mut self) -> bool {
+        self.is_proved() || self.interval().1 < CLAIMED
+    }
+}
+
+/// Simulates a proof by the loop of `prove`: of a claim, and of a prediction if there is one.
+fn proof(model: Model, truth: f64, predicted: Predicted, random: &mut Pcg32) -> Proof {
+    let luck = model.offset(random).exp();
+    let mut simulated = Simulated {
+        model,
+        random,
+        ratio: truth * luck,
+        predicted: None,
+        rounds: 0,
+        triplets: 0,
+        gains: Gains::default(),
+    };
+    simulated.predicted = match predicted {
+        Predicted::Nothing => None,
+        Predicted::Exactly(ratio) => Mean::exactly(ratio),
+        Predicted::ByRounds(ratio) => simulated.probe(ratio),
+    };
+    let Ok(()) = run_until_decided(&mut simulated, looks());
+    let (low, high) = simulated.interval();
+    Proof {
+        covers: (low..=high).contains(&truth),
+        proved: simulated.is_proved(),
+        triplets: simulated.triplets,
+    }
 }
 
 /// Simulates the rates for each kind of noise.
