@@ -1,14 +1,15 @@
 //! The verdict on a record.
 
-use course::analysis::verdict::{Verdict, VerdictKind};
+use course::analysis::verdict::{VerdictKind, verdict};
 use course::measurement::claim::PROBLEM;
 use engine::figures;
+use engine::verdict::Verdict;
 
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};
 
 /// Judges a record. `proved`: the problem reads across nodes, and `fix` does not. `refuted`: a count
 /// says otherwise. `invalid`: a count is missing.
-pub fn judge(record: &Record, fix: &str) -> Verdict {
+pub fn judge(record: &Record, fix: &str) -> Verdict<VerdictKind> {
     let (kind, reason) = match (counted(record, PROBLEM), counted(record, fix)) {
         (Err(missing), _) | (_, Err(missing)) => (VerdictKind::Invalid, missing),
         (Ok(problem), Ok(fixed)) => match shortfall(record, &problem, &fixed) {
@@ -25,7 +26,7 @@ pub fn judge(record: &Record, fix: &str) -> Verdict {
             ),
         },
     };
-    Verdict { kind, reason }
+    verdict(kind, reason)
 }
 
 /// A variant with all its counts.

@@ -4,12 +4,12 @@ use crate::canvas::{Axis, Drawn, Look, Plot, is_drawable};
 use crate::scale::{Scale, span};
 use crate::table::sentence_case;
 use engine::figures;
-use engine::metric::{Figures, Metric, Round, Unit};
+use engine::metric::{Figures, Metric, Triplet, Unit};
 
 /// Plots one metric of two builds: the figures of base, change and, with hollow marks, the second
 /// server of the base. `None` if no round has a figure.
-pub fn metric_of_rounds(metric: &Metric, rounds: &[Round]) -> Option<String> {
-    type Server = (&'static str, fn(&Round) -> &Figures, usize, bool);
+pub fn metric_of_rounds(metric: &Metric, rounds: &[Triplet]) -> Option<String> {
+    type Server = (&'static str, fn(&Triplet) -> &Figures, usize, bool);
     let servers: [Server; 3] = [
         ("base", |round| &round.base, 0, false),
         ("change", |round| &round.change, 1, false),

@@ -13,9 +13,9 @@ use terminal::git::Commit;
 use engine::environment::Environment;
 use engine::figures;
 use engine::metric::Unit;
-use engine::metric::{CPU_MS, Metric, Round, SeenByBoth, are_bounds};
+use engine::metric::{CPU_MS, Metric, SeenByBoth, Triplet, are_bounds};
 use engine::profile::ProfileKind;
-use engine::verdict::{Estimate, Verdict, Word, drawbacks};
+use engine::verdict::{Estimate, Speed, Verdict, drawbacks};
 use maud::html;
 use serde::Serialize;
 
@@ -27,8 +27,8 @@ use drawing::table::{Table, sentence_case, shortened};
 /// Result that `compare --format json` prints.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
-    /// Word of the verdict.
-    pub verdict: Word,
+    /// Kind of the verdict.
+    pub verdict: Speed,
     /// Reason for the verdict, and notes that a reader must know.
     pub reason: String,
     /// Length of the comparison in seconds.
@@ -126,7 +126,7 @@ pub struct Page<'a> {
     /// The key of the one that decides.
     pub deciding: &'a str,
     /// Every round.
-    pub rounds: &'a [Round],
+    pub rounds: &'a [Triplet],
     /// Profiles of base and change, if they were asked for.
     pub profiles: &'a [SeenByBoth],
     /// The load in words.
@@ -140,21 +140,21 @@ pub struct Page<'a> {
 impl Comparison {
     /// Describes a comparison of these rounds, which `verdict` judges.
     pub fn new(
-        verdict: &Verdict,
+        verdict: &Verdict<Speed>,
         notes: &[String],
         seconds: f64,
         deciding: &Metric,
         metrics: &[Metric],
-        rounds: &[Round],
+        rounds: &[Triplet],
         (base, change): (Side, Side),
     ) -> Self {
         let mut sentence = sentence_case(&verdict.reason);
         let drawbacks = drawbacks(deciding, metrics, rounds);
-        if matches!(verdict.word, Word::Faster | Word::NoDifference) && !drawbacks.is_empty() {
+        if matches!(verdict.kind, Speed::Faster | Speed::NoDifference) && !drawbacks.is_empty() {
             sentence.truncate(sentence.trim_end_matches('.').len());
             let _ = write!(sentence, "; but {}.", drawbacks.join(", "));
         }
-        if verdict.word == Word::Inconclusive {
+        if verdict.kind == Speed::Inconclusive {
             let hints = [
                 looks(deciding, rounds),
                 by_cpu_time(deciding, metrics, rounds),
@@ -172,7 +172,7 @@ impl Comparison {
         });
         let told = metrics.iter().map(|metric| told(metric, rounds));
         Self {
-            verdict: verdict.word,
+            verdict: verdict.kind,
             reason: [std::slice::from_ref(&sentence), &notes[..]]
                 .concat()
                 .join(" "),
@@ -195,7 +195,7 @@ impl Comparison {
     pub fn with_left_out(mut self, left_out: LeftOut) -> Self {
         self.left_out = left_out;
         if let Some(words) = left_out.in_words(self.rounds) {
-            if self.verdict == Word::Inconclusive {
+            if self.verdict == Speed::Inconclusive {
                 let _ = write!(self.sentence, " {words}");
             } else {
                 self.notes.push(words);
@@ -364,10 +364,10 @@ impl Comparison {
             title: &format!("{} against {}", self.change.title(), self.base.title()),
             verdict: &self.verdict,
             class: match self.verdict {
-                Word::Faster | Word::NoDifference => "proved",
-                Word::Slower => "refuted",
-                Word::Inconclusive => "inconclusive",
-                Word::Invalid => "invalid",
+                Speed::Faster | Speed::NoDifference => "proved",
+                Speed::Slower => "refuted",
+                Speed::Inconclusive => "inconclusive",
+                Speed::Invalid => "invalid",
             },
             sentence: &self.sentence,
             provenance: html! { (page.load) " " (page.environment.in_a_line()) "." },
@@ -433,7 +433,7 @@ impl Comparison {
 }
 
 /// Returns a hint at the likely verdict, if base and change are far apart but the rounds give no interval.
-fn looks(deciding: &Metric, rounds: &[Round]) -> Option<String> {
+fn looks(deciding: &Metric, rounds: &[Triplet]) -> Option<String> {
     const FAR: f64 = 1.5;
 
     let estimate = Estimate::of(deciding, rounds)?;
@@ -454,7 +454,7 @@ fn looks(deciding: &Metric, rounds: &[Round]) -> Option<String> {
 }
 
 /// Returns a hint at the verdict by CPU time per request, if that decides. Other programs hardly change it.
-fn by_cpu_time(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Option<String> {
+fn by_cpu_time(deciding: &Metric, metrics: &[Metric], rounds: &[Triplet]) -> Option<String> {
     if deciding.key == CPU_MS {
         return None;
     }
@@ -535,9 +535,9 @@ fn quoted(text: &str) -> String {
     format!("{quotes} {text} {quotes}")
 }
 
-fn told(metric: &Metric, rounds: &[Round]) -> Told {
+fn told(metric: &Metric, rounds: &[Triplet]) -> Told {
     let estimate = Estimate::of(metric, rounds).filter(|_| metric.larger_is_better.is_some());
-    let mean = |of: fn(&Round) -> &engine::metric::Figures| {
+    let mean = |of: fn(&Triplet) -> &engine::metric::Figures| {
         let values = rounds.iter().filter_map(|round| of(round).get(&metric.key));
         let values: Vec<f64> = values.collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

@@ -11,7 +11,7 @@ use crate::figures;
 use crate::load::interrupt::Interrupt;
 use crate::load::{Latencies, TrafficOutcome};
 use crate::metric::{
-    BYSTANDER_P99, CPU_MS, PERCENTILES, REQUESTS_PER_SECOND, Round, SeenByBoth, answers_for,
+    BYSTANDER_P99, CPU_MS, PERCENTILES, REQUESTS_PER_SECOND, SeenByBoth, Triplet, answers_for,
     route_key,
 };
 use crate::outcome::GeneratorFacts;
@@ -19,7 +19,7 @@ use crate::rounds::run_until_decided;
 use crate::statistics::{FIRST_LOOK, Looks, triplet};
 use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
-use crate::verdict::{Verdict, Word, judge};
+use crate::verdict::{Speed, Verdict, judge};
 
 pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side};
 use self::round::{
@@ -299,7 +299,7 @@ impl Comparison<'_> {
     }
 
     /// Adds the notes that the reader needs beside the verdict.
-    fn note(&self, spoilt: &[Spoilt], shed: u32, rounds: &[Round], notes: &mut Vec<String>) {
+    fn note(&self, spoilt: &[Spoilt], shed: u32, rounds: &[Triplet], notes: &mut Vec<String>) {
         let foreign = spoilt.iter().map(|one| one.foreign).fold(0.0, f64::max);
         if foreign > DISTURBED {
             notes.push(format!(
@@ -364,10 +364,10 @@ impl Comparison<'_> {
 }
 
 /// Returns the verdict on a run whose generator was the limit.
-fn generator_bound(spoilt: &[Spoilt]) -> Verdict {
+fn generator_bound(spoilt: &[Spoilt]) -> Verdict<Speed> {
     let share = most(spoilt.iter().filter_map(|one| one.generator_cpu));
     Verdict {
-        word: Word::Invalid,
+        kind: Speed::Invalid,
         is_good: false,
         reason: format!(
             "generator-bound: the generator used {}, so the figures describe it and not the service; ask for fewer users or some think time, and compare a \

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::metric::{Metric, Round, grows};
+use crate::metric::{Metric, Triplet, grows};
 use crate::statistics::FIRST_LOOK;
 use crate::verdict::{DEFAULT_MARGIN, Estimate};
 
@@ -34,7 +34,7 @@ impl Counter {
 }
 
 /// Returns the counters that both have and whose growth per request differs most.
-pub fn changed(rounds: &[Round]) -> Vec<Counter> {
+pub fn changed(rounds: &[Triplet]) -> Vec<Counter> {
     let keys = rounds
         .first()
         .into_iter()
@@ -48,7 +48,7 @@ pub fn changed(rounds: &[Round]) -> Vec<Counter> {
     all
 }
 
-fn of_one(key: &str, rounds: &[Round]) -> Option<Counter> {
+fn of_one(key: &str, rounds: &[Triplet]) -> Option<Counter> {
     let metric = Metric {
         key: key.to_owned(),
         label: key.to_owned(),
@@ -68,7 +68,7 @@ fn of_one(key: &str, rounds: &[Round]) -> Option<Counter> {
 }
 
 /// Returns a counter that grows in every round of the one build, and in none of the other.
-fn of_none(key: &str, rounds: &[Round]) -> Option<Counter> {
+fn of_none(key: &str, rounds: &[Triplet]) -> Option<Counter> {
     let (mut base, mut change) = (Vec::new(), Vec::new());
     for round in rounds {
         base.extend([round.base.get(key)?, round.again.get(key)?]);
@@ -114,7 +114,7 @@ mod tests {
                     ("requests_per_second", change),
                 ])
             };
-            Round {
+            Triplet {
                 base: of(12.0, 0.0, 1.0),
                 change: of(2.0, 0.5, 1.5),
                 again: of(12.0, 0.0, 1.0 + noise),

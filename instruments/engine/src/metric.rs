@@ -86,9 +86,9 @@ impl Figures {
     }
 }
 
-/// One round: three fresh servers alive together, loaded in turn.
+/// Figures of one round of a comparison: of three fresh servers that are alive together and loaded in turn.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Round {
+pub struct Triplet {
     /// The base.
     pub base: Figures,
     /// The change.
@@ -98,9 +98,9 @@ pub struct Round {
 }
 
 /// Returns whether only lower bounds of a metric are known of the base, and of the change, in some of `rounds`.
-pub fn are_bounds(rounds: &[Round], key: &str) -> (bool, bool) {
+pub fn are_bounds(rounds: &[Triplet], key: &str) -> (bool, bool) {
     let mut all = rounds.iter();
-    let of_base = |round: &Round| [&round.base, &round.again].map(|of| of.is_lower_bound(key));
+    let of_base = |round: &Triplet| [&round.base, &round.again].map(|of| of.is_lower_bound(key));
     (
         all.clone().any(|round| of_base(round).contains(&true)),
         all.any(|round| round.change.is_lower_bound(key)),

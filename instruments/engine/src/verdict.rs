@@ -7,7 +7,7 @@
 //! [`Looks::COMPARISON`]. The tests simulate how often that is wrong.
 
 use crate::figures;
-use crate::metric::{Figures, Metric, Round, are_bounds};
+use crate::metric::{Figures, Metric, Triplet, are_bounds};
 use serde::Serialize;
 
 use crate::statistics::{FIRST_LOOK, Gains, Looks};
@@ -29,10 +29,10 @@ pub enum Goal {
     AtMostSlower(f64),
 }
 
-/// The word that a comparison ends with.
+/// Speed of the change against the base: the kinds of a comparison's verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum Speed {
     /// The change is better.
     Faster,
     /// The change is worse.
@@ -45,7 +45,7 @@ pub enum Word {
     Invalid,
 }
 
-impl std::fmt::Display for Word {
+impl std::fmt::Display for Speed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Faster => "faster",
@@ -83,7 +83,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Estimates `metric` from rounds; `None` if one of them lacks it or has a zero.
-    pub fn of(metric: &Metric, rounds: &[Round]) -> Option<Self> {
+    pub fn of(metric: &Metric, rounds: &[Triplet]) -> Option<Self> {
         let larger_is_better = metric.larger_is_better != Some(false);
         let (mut gains, mut bases, mut changes) =
             (Gains::default(), Gains::default(), Gains::default());
@@ -117,27 +117,27 @@ impl Estimate {
     }
 }
 
-/// Verdict on the rounds so far.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
-    /// The word.
-    pub word: Word,
-    /// `true` if the goal is reached.
+/// Verdict on what was measured: on a comparison with [`Speed`] as its kind, on a proof with another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict<Kind> {
+    /// Kind of the verdict, for scripts.
+    pub kind: Kind,
+    /// `true` if the goal of a comparison is reached, or the claims of a proof are proved.
     pub is_good: bool,
     /// One sentence.
     pub reason: String,
 }
 
 /// Judges `metric` by the rounds so far. `Inconclusive` means: another round may decide.
-pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
-    let verdict = |word, is_good, reason: String| Verdict {
-        word,
+pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> {
+    let verdict = |kind, is_good, reason: String| Verdict {
+        kind,
         is_good,
         reason,
     };
     if rounds.len() < FIRST_LOOK as usize {
         let reason = "too few rounds: give it more time, with --at-most.".to_owned();
-        return verdict(Word::Inconclusive, false, reason);
+        return verdict(Speed::Inconclusive, false, reason);
     }
     let Some(estimate) = Estimate::of(metric, rounds) else {
         let reason = format!(
@@ -145,14 +145,14 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
              another metric decide.",
             metric.label
         );
-        return verdict(Word::Invalid, false, reason);
+        return verdict(Speed::Invalid, false, reason);
     };
     if estimate.is_base_bound && estimate.is_change_bound {
         let reason = format!(
             "{} of both is longer than a slice: take longer slices, with --seconds.",
             metric.label
         );
-        return verdict(Word::Invalid, false, reason);
+        return verdict(Speed::Invalid, false, reason);
     }
     let Some((low, high)) = estimate.interval else {
         let reason = format!(
@@ -160,7 +160,7 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
              give it more time, with --at-most.",
             metric.label
         );
-        return verdict(Word::Inconclusive, false, reason);
+        return verdict(Speed::Inconclusive, false, reason);
     };
     let margin = match goal {
         Goal::Difference { margin } => margin,
@@ -175,32 +175,32 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
             figures::ratio(equal_low),
             figures::ratio(equal_high)
         );
-        return verdict(Word::Invalid, false, reason);
+        return verdict(Speed::Invalid, false, reason);
     }
     let is_within = low >= worse_by(margin) && high <= 1.0 + margin;
     let word = if is_within {
-        Word::NoDifference
+        Speed::NoDifference
     } else if low > 1.0 {
-        Word::Faster
+        Speed::Faster
     } else if high < 1.0 {
-        Word::Slower
+        Speed::Slower
     } else {
-        Word::Inconclusive
+        Speed::Inconclusive
     };
     let seen = in_words(metric, &estimate);
     match goal {
         Goal::Difference { .. } => {
-            let is_good = matches!(word, Word::Faster | Word::NoDifference);
+            let is_good = matches!(word, Speed::Faster | Speed::NoDifference);
             let reason = match word {
-                Word::NoDifference => {
+                Speed::NoDifference => {
                     format!("no difference above {}: {seen}.", figures::percent(margin))
                 }
-                Word::Inconclusive => undecided(&seen),
+                Speed::Inconclusive => undecided(&seen),
                 _ => format!("{seen}."),
             };
             verdict(word, is_good, reason)
         }
-        Goal::AtLeast(times) if low >= times => verdict(Word::Faster, true, format!("{seen}.")),
+        Goal::AtLeast(times) if low >= times => verdict(Speed::Faster, true, format!("{seen}.")),
         Goal::AtLeast(times) if high < times => verdict(
             word,
             false,
@@ -208,20 +208,20 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
         ),
         Goal::AtMostSlower(share) if low >= worse_by(share) => {
             let word = if low > 1.0 {
-                Word::Faster
+                Speed::Faster
             } else {
-                Word::NoDifference
+                Speed::NoDifference
             };
             let reason = format!("not worse by {}: {seen}.", figures::percent(share));
             verdict(word, true, reason)
         }
         Goal::AtMostSlower(share) if high < worse_by(share) => verdict(
-            Word::Slower,
+            Speed::Slower,
             false,
             format!("worse by more than {}: {seen}.", figures::percent(share)),
         ),
         Goal::AtLeast(_) | Goal::AtMostSlower(_) => {
-            verdict(Word::Inconclusive, false, undecided(&seen))
+            verdict(Speed::Inconclusive, false, undecided(&seen))
         }
     }
 }
@@ -243,7 +243,7 @@ fn worse_by(share: f64) -> f64 {
 
 /// Lists the metrics, apart from the one that decides, in which the change is worse beyond doubt and by more than the
 /// default margin.
-pub fn drawbacks(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Vec<String> {
+pub fn drawbacks(deciding: &Metric, metrics: &[Metric], rounds: &[Triplet]) -> Vec<String> {
     let others = metrics.iter().filter(|metric| metric.key != deciding.key);
     let others = others.filter(|metric| metric.larger_is_better.is_some());
     let is_worse = |estimate: &Estimate| {

@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use engine::metric::{Figures, Metric, P50, REQUESTS_PER_SECOND, Round};
+use engine::metric::{Figures, Metric, P50, REQUESTS_PER_SECOND, Triplet};
 use engine::outcome::Quantile;
 use engine::rounds::{Rounds, run_until_decided};
 use engine::statistics::{Looks, Side};
-use engine::verdict::{Estimate, Goal, Verdict, Word, drawbacks, judge};
+use engine::verdict::{Estimate, Goal, Speed, Verdict, drawbacks, judge};
 use rand::Rng as _;
 use rand_pcg::Pcg64;
 
@@ -16,13 +16,13 @@ fn metric(key: &str) -> Metric {
     all.into_iter().find(|metric| metric.key == key).unwrap()
 }
 
-fn round(key: &str, base: f64, change: f64, again: f64) -> Round {
+fn round(key: &str, base: f64, change: f64, again: f64) -> Triplet {
     let figures = |value| {
         let mut figures = Figures::default();
         figures.insert(key.to_owned(), value);
         figures
     };
-    Round {
+    Triplet {
         base: figures(base),
         change: figures(change),
         again: figures(again),
@@ -30,7 +30,7 @@ fn round(key: &str, base: f64, change: f64, again: f64) -> Round {
 }
 
 /// Returns seven rounds whose change is `ratio` times the base, with a noise of about a hundredth.
-fn rounds(key: &str, ratio: f64) -> Vec<Round> {
+fn rounds(key: &str, ratio: f64) -> Vec<Triplet> {
     [0.99, 1.01, 1.0, 1.005, 0.995, 1.002, 0.998]
         .iter()
         .map(|noise| round(key, 100.0, 100.0 * ratio * noise, 100.0 / noise))
@@ -44,22 +44,22 @@ fn a_difference_has_a_direction_and_a_margin_and_a_goal_is_more() {
     let narrow = Goal::Difference { margin: 0.001 };
     let (twice, no_worse) = (Goal::AtLeast(2.0), Goal::AtMostSlower(0.03));
     for (goal, ratio, word, is_good) in [
-        (MARGIN, 1.3, Word::Faster, true),
-        (MARGIN, 0.8, Word::Slower, false),
-        (MARGIN, 1.0, Word::NoDifference, true),
-        (MARGIN, 0.98, Word::NoDifference, true),
-        (narrow, 1.0, Word::Inconclusive, false),
-        (twice, 2.5, Word::Faster, true),
-        (twice, 1.5, Word::Faster, false),
-        (twice, 2.0, Word::Inconclusive, false),
-        (no_worse, 1.0, Word::NoDifference, true),
-        (no_worse, 1.2, Word::Faster, true),
-        (no_worse, 0.9, Word::Slower, false),
-        (no_worse, 0.97, Word::Inconclusive, false),
+        (MARGIN, 1.3, Speed::Faster, true),
+        (MARGIN, 0.8, Speed::Slower, false),
+        (MARGIN, 1.0, Speed::NoDifference, true),
+        (MARGIN, 0.98, Speed::NoDifference, true),
+        (narrow, 1.0, Speed::Inconclusive, false),
+        (twice, 2.5, Speed::Faster, true),
+        (twice, 1.5, Speed::Faster, false),
+        (twice, 2.0, Speed::Inconclusive, false),
+        (no_worse, 1.0, Speed::NoDifference, true),
+        (no_worse, 1.2, Speed::Faster, true),
+        (no_worse, 0.9, Speed::Slower, false),
+        (no_worse, 0.97, Speed::Inconclusive, false),
     ] {
         let rounds = rounds(REQUESTS_PER_SECOND, ratio);
         let verdict = judge(&metric(REQUESTS_PER_SECOND), goal, &rounds);
-        let told = (verdict.word, verdict.is_good);
+        let told = (verdict.kind, verdict.is_good);
         assert_eq!(told, (word, is_good), "{goal:?} {ratio}");
     }
 }
@@ -67,7 +67,7 @@ fn a_difference_has_a_direction_and_a_margin_and_a_goal_is_more() {
 #[test]
 fn lower_latency_is_better() {
     let verdict = judge(&metric(P50), MARGIN, &rounds(P50, 0.5));
-    assert_eq!(verdict.word, Word::Faster);
+    assert_eq!(verdict.kind, Speed::Faster);
     let estimate = Estimate::of(&metric(P50), &rounds(P50, 0.5)).unwrap();
     assert!((estimate.ratio - 2.0).abs() < 0.02, "{estimate:?}");
     assert!(estimate.base > estimate.change);
@@ -75,21 +75,21 @@ fn lower_latency_is_better() {
 
 #[test]
 fn what_was_not_measured_or_is_all_noise_is_invalid() {
-    let nothing = vec![Round::default(); 5];
+    let nothing = vec![Triplet::default(); 5];
     let verdict = judge(&metric(P50), MARGIN, &nothing);
-    assert_eq!(verdict.word, Word::Invalid);
+    assert_eq!(verdict.kind, Speed::Invalid);
     assert!(verdict.reason.contains("latency, median"), "{verdict:?}");
     // The base is twice as fast as itself.
     let strange: Vec<_> = (0..6)
         .map(|i| round(P50, 100.0 + f64::from(i), 100.0, 200.0))
         .collect();
     let verdict = judge(&metric(P50), MARGIN, &strange);
-    assert_eq!(verdict.word, Word::Invalid);
+    assert_eq!(verdict.kind, Speed::Invalid);
     assert!(verdict.reason.contains("as good as itself"), "{verdict:?}");
 }
 
 /// Returns rounds whose latencies are `base` and `change` ms. A side that is marked has only a lower bound.
-fn latencies(base: (f64, bool), change: (f64, bool)) -> Vec<Round> {
+fn latencies(base: (f64, bool), change: (f64, bool)) -> Vec<Triplet> {
     let figures = |(ms, is_lower_bound), noise: f64| {
         let mut figures = Figures::default();
         let quantile = Quantile {
@@ -99,7 +99,7 @@ fn latencies(base: (f64, bool), change: (f64, bool)) -> Vec<Round> {
         figures.insert_quantile(P50.to_owned(), quantile);
         figures
     };
-    let round = |noise: &f64| Round {
+    let round = |noise: &f64| Triplet {
         base: figures(base, 1.0),
         change: figures(change, *noise),
         again: figures(base, noise.recip()),
@@ -113,25 +113,25 @@ fn a_lower_bound_decides_only_in_its_direction() {
         let rounds = latencies(base, change);
         let verdict = judge(&metric(P50), MARGIN, &rounds);
         (
-            verdict.word,
+            verdict.kind,
             verdict.reason,
             Estimate::of(&metric(P50), &rounds).unwrap(),
         )
     };
     let (word, reason, estimate) = seen((4.0, false), (1000.0, true));
-    assert_eq!(word, Word::Slower, "{reason}");
+    assert_eq!(word, Speed::Slower, "{reason}");
     assert!(reason.contains("of the change at most 0.00"), "{reason}");
     assert!(estimate.interval.unwrap().0 <= 0.0);
     let (word, reason, estimate) = seen((1000.0, true), (4.0, false));
-    assert_eq!(word, Word::Faster, "{reason}");
+    assert_eq!(word, Speed::Faster, "{reason}");
     assert!(reason.contains("of the change at least 2"), "{reason}");
     assert!(estimate.interval.unwrap().1.is_infinite());
     // It may be as slow as the base, or slower; it may be faster than the base, or not.
-    assert_eq!(seen((4.0, false), (3.0, true)).0, Word::Inconclusive);
-    assert_eq!(seen((4.0, true), (5.0, false)).0, Word::Inconclusive);
-    assert_eq!(seen((4.0, false), (4.0, true)).0, Word::Inconclusive);
+    assert_eq!(seen((4.0, false), (3.0, true)).0, Speed::Inconclusive);
+    assert_eq!(seen((4.0, true), (5.0, false)).0, Speed::Inconclusive);
+    assert_eq!(seen((4.0, false), (4.0, true)).0, Speed::Inconclusive);
     let (word, reason, _) = seen((1000.0, true), (1000.0, true));
-    assert_eq!(word, Word::Invalid);
+    assert_eq!(word, Speed::Invalid);
     assert!(reason.contains("longer than a slice"), "{reason}");
 }
 
@@ -141,24 +141,29 @@ fn an_interval_that_says_nothing_is_none() {
     for rounds in [&wild[..], &rounds(P50, 1.3)[..2]] {
         let estimate = Estimate::of(&metric(P50), rounds).unwrap();
         assert_eq!(estimate.interval, None);
-        assert_eq!(judge(&metric(P50), MARGIN, rounds).word, Word::Inconclusive);
+        assert_eq!(
+            judge(&metric(P50), MARGIN, rounds).kind,
+            Speed::Inconclusive
+        );
     }
 }
 
 #[test]
 fn what_became_worse_meanwhile_is_said() {
     let all = Metric::all(&["GET /"], false, &[]);
-    let both = |p99: f64| -> Vec<Round> {
+    let both = |p99: f64| -> Vec<Triplet> {
         let join = |mut one: Figures, other: &Figures| {
             one.insert("p99_ms".to_owned(), other.get("p99_ms").unwrap());
             one
         };
         let faster = rounds(REQUESTS_PER_SECOND, 1.17).into_iter();
-        let with_p99 = faster.zip(rounds("p99_ms", p99)).map(|(one, other)| Round {
-            base: join(one.base, &other.base),
-            change: join(one.change, &other.change),
-            again: join(one.again, &other.again),
-        });
+        let with_p99 = faster
+            .zip(rounds("p99_ms", p99))
+            .map(|(one, other)| Triplet {
+                base: join(one.base, &other.base),
+                change: join(one.change, &other.change),
+                again: join(one.again, &other.again),
+            });
         with_p99.collect()
     };
     let deciding = metric(REQUESTS_PER_SECOND);
@@ -180,7 +185,7 @@ fn a_difference_no_larger_than_that_of_equal_servers_is_none() {
         .map(|noise| round(P50, 100.0 * noise, 94.0 * noise, 112.0))
         .collect();
     let verdict = judge(&metric(P50), MARGIN, &rounds);
-    assert_eq!(verdict.word, Word::Inconclusive, "{verdict:?}");
+    assert_eq!(verdict.kind, Speed::Inconclusive, "{verdict:?}");
 }
 
 /// Machine with noise: `spread` for each server, and in one of ten servers four times as strong, as from a noisy
@@ -212,7 +217,7 @@ impl Machine {
     }
 
     /// Simulates a whole comparison by the command's own loop.
-    fn compare(&mut self, ratio: f64, goal: Goal) -> (Verdict, usize) {
+    fn compare(&mut self, ratio: f64, goal: Goal) -> (Verdict<Speed>, usize) {
         let mut simulated = Simulated {
             machine: self,
             ratio,
@@ -229,11 +234,11 @@ struct Simulated<'m> {
     machine: &'m mut Machine,
     ratio: f64,
     goal: Goal,
-    rounds: Vec<Round>,
+    rounds: Vec<Triplet>,
 }
 
 impl Simulated<'_> {
-    fn judge(&self) -> Verdict {
+    fn judge(&self) -> Verdict<Speed> {
         judge(&metric(REQUESTS_PER_SECOND), self.goal, &self.rounds)
     }
 }
@@ -255,7 +260,7 @@ impl Rounds for Simulated<'_> {
     }
 
     fn are_decisive(&mut self) -> bool {
-        self.judge().word != Word::Inconclusive
+        self.judge().kind != Speed::Inconclusive
     }
 }
 
@@ -265,7 +270,7 @@ fn thousand(
     ratio: f64,
     spread: f64,
     goal: Goal,
-) -> (impl Fn(Word) -> usize, f64) {
+) -> (impl Fn(Speed) -> usize, f64) {
     let mut machine = Machine {
         random: Pcg64::new(7, 11),
         spread,
@@ -276,7 +281,7 @@ fn thousand(
     let count = move |word| {
         ended
             .iter()
-            .filter(|(verdict, _)| verdict.word == word)
+            .filter(|(verdict, _)| verdict.kind == word)
             .count()
     };
     (count, rounds)
@@ -289,18 +294,18 @@ fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
         for (margin, is_lopsided) in [(0.0, false), (0.05, false), (0.0, true), (0.05, true)] {
             let goal = Goal::Difference { margin };
             let (count, rounds) = thousand(is_lopsided, 1.0, spread, goal);
-            let wrong = count(Word::Faster) + count(Word::Slower);
+            let wrong = count(Speed::Faster) + count(Speed::Slower);
             println!(
                 "spread {spread}, margin {margin}: {wrong} wrong of 1000, {} invalid, {} no \
                  difference, {} inconclusive, {rounds} rounds",
-                count(Word::Invalid),
-                count(Word::NoDifference),
-                count(Word::Inconclusive)
+                count(Speed::Invalid),
+                count(Speed::NoDifference),
+                count(Speed::Inconclusive)
             );
             assert!(wrong <= 20, "{wrong} of 1000 at {spread}, {margin}");
             // Without a margin the base differs from itself as rarely as an interval misses the truth: twice in a hundred,
             // and of a thousand runs that is 20 give or take 2.3 standard deviations of 4.4.
-            assert!(count(Word::Invalid) <= 30);
+            assert!(count(Speed::Invalid) <= 30);
         }
     }
 }
@@ -309,8 +314,8 @@ fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
 fn a_build_at_the_margin_passes_for_equal_at_most_twice_in_a_hundred() {
     for spread in [0.005, 0.01, 0.02, 0.04] {
         let (count, _) = thousand(false, 1.0 / 1.0501, spread, MARGIN);
-        assert!(count(Word::NoDifference) <= 20);
-        assert!(count(Word::Faster) <= 20);
+        assert!(count(Speed::NoDifference) <= 20);
+        assert!(count(Speed::Faster) <= 20);
     }
 }
 
@@ -322,13 +327,14 @@ fn differences_are_found_as_often_as_the_page_says() {
             let (count, rounds) = thousand(false, 1.0 - slower, spread, MARGIN);
             println!(
                 "{slower} slower, spread {spread}: {} slower, {} no difference, {} inconclusive, {rounds} rounds",
-                count(Word::Slower),
-                count(Word::NoDifference),
-                count(Word::Inconclusive)
+                count(Speed::Slower),
+                count(Speed::NoDifference),
+                count(Speed::Inconclusive)
             );
         }
     }
-    let found = |slower: f64, spread| thousand(false, 1.0 - slower, spread, MARGIN).0(Word::Slower);
+    let found =
+        |slower: f64, spread| thousand(false, 1.0 - slower, spread, MARGIN).0(Speed::Slower);
     assert!(found(0.3, 0.04) >= 990);
     assert!(found(0.1, 0.04) >= 990);
     assert!(found(0.05, 0.02) >= 990);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::finding::median_metric;
 use crate::measurement::{
-    claim::{Metric, SOLUTION},
+    claim::{LoadMetric, SOLUTION},
     record::{Purpose, Record, Round},
 };
 
@@ -41,18 +41,18 @@ pub fn baselines(record: &Record) -> Vec<Baseline> {
         }
     }
     services.sort_by_key(|service| *service != SOLUTION);
-    let own = median_metric(Metric::RequestsPerSecond, &rounds, SOLUTION);
+    let own = median_metric(LoadMetric::RequestsPerSecond, &rounds, SOLUTION);
     services
         .into_iter()
         .map(|service| {
             let median = |metric| median_metric(metric, &rounds, service);
-            let rate = median(Metric::RequestsPerSecond);
+            let rate = median(LoadMetric::RequestsPerSecond);
             Baseline {
                 service: service.to_owned(),
                 requests_per_second: rate,
                 of_the_solutions: rate.zip(own).map(|(theirs, own)| theirs / own),
-                p50_ms: median(Metric::P50Ms),
-                p99_ms: median(Metric::P99Ms),
+                p50_ms: median(LoadMetric::P50Ms),
+                p99_ms: median(LoadMetric::P99Ms),
             }
         })
         .collect()

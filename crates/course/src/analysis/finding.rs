@@ -2,7 +2,7 @@
 //! claims by the same function; they differ in the number of rounds.
 
 use crate::measurement::{
-    claim::{Bound, Claim, Direction, Metric, Of, PROBLEM, Quantity, Role},
+    claim::{Bound, Claim, Direction, LoadMetric, Of, PROBLEM, Quantity, Role},
     record::{Record, Round},
 };
 
@@ -262,6 +262,6 @@ pub fn is_at_least(quantity: &Quantity, rounds: &[&Round], variant: &str) -> boo
 }
 
 /// Returns [`median_of`] a metric of the generator.
-pub fn median_metric(metric: Metric, rounds: &[&Round], variant: &str) -> Option<f64> {
+pub fn median_metric(metric: LoadMetric, rounds: &[&Round], variant: &str) -> Option<f64> {
     median_of(&Quantity::Metric(metric), rounds, variant)
 }

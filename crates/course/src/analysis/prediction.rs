@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
-    claim::{Claim, Metric, PROBLEM},
+    claim::{Claim, LoadMetric, PROBLEM},
     law::{self, Law},
     record::{Purpose, Record, Round},
 };
@@ -65,8 +65,8 @@ impl Inputs {
     pub fn of(record: &Record) -> Self {
         let effect_rounds = record.effect_rounds();
         let own_rounds: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
-        let bystander = |round: &Round| Metric::BystanderP99Ms.of(&round.outcome);
-        let rate = |round: &Round| Metric::RequestsPerSecond.of(&round.outcome);
+        let bystander = |round: &Round| LoadMetric::BystanderP99Ms.of(&round.outcome);
+        let rate = |round: &Round| LoadMetric::RequestsPerSecond.of(&round.outcome);
         let of_probe = |probe| median_of(&own_rounds, probe, rate);
         let measured_by = match &record.chapter.law {
             Law::Little { measured_by, .. } => measured_by.as_ref(),

@@ -8,6 +8,7 @@ use crate::measurement::{
     record::{Record, Round},
 };
 use engine::figures;
+use engine::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{
@@ -17,7 +18,7 @@ use crate::analysis::{
     validity::{self, lack},
 };
 
-/// Verdict on the claims, in a word.
+/// Kinds of a verdict on the claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
@@ -44,15 +45,6 @@ impl std::fmt::Display for VerdictKind {
     }
 }
 
-/// A verdict with its reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The word.
-    pub kind: VerdictKind,
-    /// Reason in one sentence.
-    pub reason: String,
-}
-
 /// Conclusions from a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
@@ -61,7 +53,7 @@ pub struct Analysis {
     /// Every claim with its figures, in the chapter's order.
     pub findings: Vec<Finding>,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: Verdict<VerdictKind>,
 }
 
 impl Analysis {
@@ -99,10 +91,10 @@ pub fn analyse(record: &Record) -> Analysis {
     let mut analysis = Analysis {
         prediction: predicted(&chapter.law, chapter.effect_scenario(), Inputs::of(record)),
         findings,
-        verdict: Verdict {
-            kind: VerdictKind::Invalid,
-            reason: "the chapter claims no effect.".to_owned(),
-        },
+        verdict: verdict(
+            VerdictKind::Invalid,
+            "the chapter claims no effect.".to_owned(),
+        ),
     };
     if let (Some(effect), Some(root_cause)) = (analysis.effect(), analysis.root_cause()) {
         let run = Run {
@@ -146,7 +138,7 @@ impl Run<'_> {
     ///   the cause.
     /// - Inconclusive: another claim does not hold.
     /// - Proved.
-    fn judge(&self) -> Verdict {
+    fn judge(&self) -> Verdict<VerdictKind> {
         let (record, effect) = (self.record, self.effect);
         if self.machine.was_busy()
             && let Some(late) = validity::unanswered(record)
@@ -248,7 +240,7 @@ impl Run<'_> {
 
     /// Makes the verdict on a run that cannot tell: the cause and its size, the remedy, and the figures so
     /// far.
-    fn undecided(&self, seen: &str, remedy: Remedy) -> Verdict {
+    fn undecided(&self, seen: &str, remedy: Remedy) -> Verdict<VerdictKind> {
         let more = 2 * self.record.chapter.rounds.pairs;
         let close = self.machine.remedy();
         let reason = match self.machine.blame() {
@@ -309,8 +301,13 @@ enum Remedy {
     TheEdit,
 }
 
-fn verdict(kind: VerdictKind, reason: String) -> Verdict {
-    Verdict { kind, reason }
+/// Makes a verdict on claims. Only claims that are proved are good.
+pub fn verdict(kind: VerdictKind, reason: String) -> Verdict<VerdictKind> {
+    Verdict {
+        kind,
+        is_good: kind == VerdictKind::Proved,
+        reason,
+    }
 }
 
 fn counted(finding: &Finding, figure: Option<f64>) -> String {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     bound::{Bound, Direction, Of},
     claims::Claims,
-    quantity::{Metric, Quantity, WORK_CPU},
+    quantity::{LoadMetric, Quantity, WORK_CPU},
 };
 
 /// The variant with the fault.

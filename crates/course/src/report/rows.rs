@@ -7,7 +7,7 @@ use crate::analysis::{
 };
 use crate::measurement::{
     chapter_file::Secondary,
-    claim::{Bound, Metric, PROBLEM, Quantity, Role},
+    claim::{Bound, LoadMetric, PROBLEM, Quantity, Role},
     record::{Record, Round},
 };
 use engine::figures;
@@ -43,7 +43,11 @@ pub fn rows(record: &Record, analysis: &Analysis) -> Vec<Row> {
     let mut effects = of(Role::Effect);
     rows.extend(effects.next());
     let claimed = &record.chapter.claims.effect().quantity;
-    let others = [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms];
+    let others = [
+        LoadMetric::RequestsPerSecond,
+        LoadMetric::P50Ms,
+        LoadMetric::P99Ms,
+    ];
     let others = others
         .into_iter()
         .filter(|metric| *claimed != Quantity::Metric(*metric));
@@ -216,7 +220,7 @@ fn bounds_in_words(finding: &Finding) -> String {
 }
 
 /// Formats the median of a variant's rounds in the effect's scenario.
-pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> String {
+pub(crate) fn median_text(record: &Record, metric: LoadMetric, variant: &str) -> String {
     let rounds = record.effect_rounds();
     let Some(median) = median_metric(metric, &rounds, variant) else {
         return unknown();

@@ -7,7 +7,7 @@ mod values;
 use std::fmt::Write as _;
 
 use crate::analysis::{baseline, verdict::Analysis};
-use crate::measurement::{claim::Metric, record::Record, reference::Published};
+use crate::measurement::{claim::LoadMetric, record::Record, reference::Published};
 use engine::figures;
 
 pub use self::{
@@ -69,14 +69,15 @@ pub fn baselines(record: &Record) -> String {
     if measured.is_empty() {
         return String::new();
     }
-    let cell = |metric: Metric, value: Option<f64>| value.map_or_else(unknown, |v| metric.text(v));
+    let cell =
+        |metric: LoadMetric, value: Option<f64>| value.map_or_else(unknown, |v| metric.text(v));
     let rows = measured.into_iter().map(|one| {
         vec![
             one.service,
-            cell(Metric::RequestsPerSecond, one.requests_per_second),
+            cell(LoadMetric::RequestsPerSecond, one.requests_per_second),
             one.of_the_solutions.map_or_else(unknown, figures::percent),
-            cell(Metric::P50Ms, one.p50_ms),
-            cell(Metric::P99Ms, one.p99_ms),
+            cell(LoadMetric::P50Ms, one.p50_ms),
+            cell(LoadMetric::P99Ms, one.p99_ms),
         ]
     });
     let heads = [

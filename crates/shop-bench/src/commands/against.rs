@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use duel::report::{Comparison, Side as Named};
 use engine::load::interrupt::Interrupt;
-use engine::metric::{Figures, Metric, Round, Unit};
+use engine::metric::{Figures, Metric, Triplet, Unit};
 use engine::rounds::{Rounds, run_until_decided};
 use engine::statistics::{Looks, Side};
-use engine::verdict::{DEFAULT_MARGIN, Goal, Verdict, Word, judge};
+use engine::verdict::{DEFAULT_MARGIN, Goal, Speed, Verdict, judge};
 use terminal::exit::{CliError, Exit};
 use terminal::json;
 use terminal::output::Format;
@@ -94,8 +94,8 @@ pub fn run(
         Format::Json => json::print(&comparison)?,
         Format::Human => println!("{}", comparison.text()),
     }
-    Ok(match verdict.word {
-        Word::Invalid => Exit::Invalid,
+    Ok(match verdict.kind {
+        Speed::Invalid => Exit::Invalid,
         _ if verdict.is_good => Exit::Good,
         _ => Exit::Bad,
     })
@@ -116,7 +116,7 @@ struct Duel<'a> {
     time: Duration,
     interrupt: &'a Interrupt,
     metrics: [Metric; 2],
-    rounds: Vec<Round>,
+    rounds: Vec<Triplet>,
 }
 
 impl Rounds for Duel<'_> {
@@ -125,7 +125,7 @@ impl Rounds for Duel<'_> {
     fn run(&mut self, number: u32, order: [Side; 3]) -> Result<ControlFlow<()>, CliError> {
         let revision = self.revision;
         let [score_key, cpu_key] = self.metrics.each_ref().map(|metric| &metric.key);
-        let mut round = Round::default();
+        let mut round = Triplet::default();
         for side in order {
             let (shop, figures) = match side {
                 Side::Base => (&mut self.base, &mut round.base),
@@ -167,23 +167,23 @@ impl Rounds for Duel<'_> {
     }
 
     fn are_decisive(&mut self) -> bool {
-        judged(&self.metrics, &self.rounds).1.word != Word::Inconclusive
+        judged(&self.metrics, &self.rounds).1.kind != Speed::Inconclusive
     }
 }
 
 /// Returns the metric that decides, and its verdict: the score, or the CPU time of a journey where the score cannot
 /// tell.
-fn judged<'a>(metrics: &'a [Metric; 2], rounds: &[Round]) -> (&'a Metric, Verdict) {
+fn judged<'a>(metrics: &'a [Metric; 2], rounds: &[Triplet]) -> (&'a Metric, Verdict<Speed>) {
     let [score, cpu] = metrics;
     let margin = DEFAULT_MARGIN;
     let by_score = judge(score, Goal::Difference { margin }, rounds);
     let has_cpu = rounds
         .iter()
         .all(|round| round.change.get(&cpu.key).is_some());
-    if by_score.word == Word::Inconclusive && has_cpu && rounds.len() >= CPU_DECIDES_FROM {
+    if by_score.kind == Speed::Inconclusive && has_cpu && rounds.len() >= CPU_DECIDES_FROM {
         let margin = CPU_MARGIN;
         let by_cpu = judge(cpu, Goal::Difference { margin }, rounds);
-        if !matches!(by_cpu.word, Word::Inconclusive | Word::Invalid) {
+        if !matches!(by_cpu.kind, Speed::Inconclusive | Speed::Invalid) {
             return (cpu, by_cpu);
         }
     }
@@ -194,7 +194,7 @@ fn judged<'a>(metrics: &'a [Metric; 2], rounds: &[Round]) -> (&'a Metric, Verdic
 mod tests {
     use super::*;
 
-    fn rounds(count: usize, of: impl Fn(usize) -> [(f64, f64); 3]) -> Vec<Round> {
+    fn rounds(count: usize, of: impl Fn(usize) -> [(f64, f64); 3]) -> Vec<Triplet> {
         let figures = |(score, cpu): (f64, f64)| {
             let mut figures = Figures::default();
             figures.insert("score".to_owned(), score);
@@ -203,7 +203,7 @@ mod tests {
         };
         let round = |number| {
             let [base, change, again] = of(number).map(figures);
-            Round {
+            Triplet {
                 base,
                 change,
                 again,
@@ -223,11 +223,11 @@ mod tests {
     fn first_decision(
         metrics: &[Metric; 2],
         of: fn(usize) -> [(f64, f64); 3],
-    ) -> (&Metric, Verdict) {
+    ) -> (&Metric, Verdict<Speed>) {
         let mut last = judged(metrics, &[]);
         for count in 1..=12 {
             last = judged(metrics, &rounds(count, of));
-            if last.1.word != Word::Inconclusive {
+            if last.1.kind != Speed::Inconclusive {
                 break;
             }
         }
@@ -240,7 +240,7 @@ mod tests {
         let found = first_decision(&metrics, wavering);
         let (metric, verdict) = found;
         assert_eq!(metric.key, "cpu_ms_per_journey");
-        assert_eq!(verdict.word, Word::Faster);
+        assert_eq!(verdict.kind, Speed::Faster);
     }
 
     #[test]

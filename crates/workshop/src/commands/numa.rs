@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use course::analysis::verdict::{Verdict, VerdictKind};
+use course::analysis::verdict::VerdictKind;
 use course::bench::provenance;
 use course::measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
 use course::measurement::law::Law;
+use engine::verdict::Verdict;
 use numa::record::{Record, Variant};
 use numa::verdict::judge;
 use numa::{Parts, Programs, Shape, table, values};
@@ -168,7 +169,7 @@ impl Plan<'_> {
 
     fn show(&self, record: &Record) -> Result<Exit, CliError> {
         let fix = self.variants.last().copied().unwrap_or(SOLUTION);
-        let Verdict { kind, reason } = judge(record, fix);
+        let Verdict { kind, reason, .. } = judge(record, fix);
         let text = format!("\n{}\n{kind}: {reason}", table(record).trim_end());
         match self.format {
             Format::Human => println!("{text}"),

@@ -10,7 +10,7 @@ use engine::comparison::{self, Enough};
 use engine::event::Event;
 use engine::figures;
 use engine::load::interrupt::Interrupt;
-use engine::metric::{Metric, Round};
+use engine::metric::{Metric, Triplet};
 use engine::placement::Placement;
 use engine::statistics::FIRST_LOOK;
 use engine::traffic::Traffic;
@@ -27,8 +27,8 @@ use terminal::{ctrl_c, json};
 
 /// Result that `bisect --format json` prints.
 #[derive(Debug, Default, Serialize)]
-struct Outcome {
-    verdict: Word,
+struct Bisected {
+    verdict: Ending,
     reason: String,
     seconds: f64,
     /// The commits that were given.
@@ -52,7 +52,7 @@ struct Outcome {
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum Ending {
     Found,
     Inconclusive,
     NothingToFind,
@@ -95,12 +95,12 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
     let git = Git::at(&repository()?.0)?;
     let good = commit(&git, "--good ", &options.good)?;
     let bad = commit(&git, "--bad ", &options.bad)?;
-    let mut outcome = Outcome {
+    let mut outcome = Bisected {
         commits: between(&git, &good.hash, &bad.hash)?,
         good: good.hash.clone(),
         bad: bad.hash.clone(),
         metric: deciding.key.clone(),
-        ..Outcome::default()
+        ..Bisected::default()
     };
     let interrupt = ctrl_c::watch();
     let terminal = Terminal::new();
@@ -130,9 +130,9 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
         }
     }
     Ok(match outcome.verdict {
-        Word::Found => Exit::Good,
-        Word::Inconclusive | Word::NothingToFind => Exit::Bad,
-        Word::Invalid => Exit::Invalid,
+        Ending::Found => Exit::Good,
+        Ending::Inconclusive | Ending::NothingToFind => Exit::Bad,
+        Ending::Invalid => Exit::Invalid,
     })
 }
 
@@ -171,7 +171,7 @@ fn search(
     (good, bad): (&Commit, &Commit),
     traffic: &Traffic,
     deciding: &Metric,
-    outcome: &mut Outcome,
+    outcome: &mut Bisected,
     interrupt: &Interrupt,
     terminal: &Terminal,
 ) -> Result<(), CliError> {
@@ -215,17 +215,17 @@ fn search(
     };
     // The other half of the time is for the commits between.
     let whole = compare(bad, time / 2, None)?;
-    let nothing = match whole.verdict.word {
-        verdict::Word::Slower => None,
-        verdict::Word::Invalid => return Err(CliError::invalid(whole.verdict.reason)),
-        verdict::Word::NoDifference => Some("no difference between them, nothing to find"),
-        verdict::Word::Faster => Some("bad is faster than good, nothing to find"),
-        verdict::Word::Inconclusive => {
+    let nothing = match whole.verdict.kind {
+        verdict::Speed::Slower => None,
+        verdict::Speed::Invalid => return Err(CliError::invalid(whole.verdict.reason)),
+        verdict::Speed::NoDifference => Some("no difference between them, nothing to find"),
+        verdict::Speed::Faster => Some("bad is faster than good, nothing to find"),
+        verdict::Speed::Inconclusive => {
             Some("it is not known whether bad is slower, nothing to find")
         }
     };
     if let Some(nothing) = nothing {
-        outcome.verdict = Word::NothingToFind;
+        outcome.verdict = Ending::NothingToFind;
         outcome.reason = sentence_case(&format!("{nothing}: {}", whole.verdict.reason));
         return Ok(());
     }
@@ -236,7 +236,7 @@ fn search(
         options.confidence,
     );
     while let Some(place) = search.next().filter(|_| began.elapsed() < time) {
-        let enough = |rounds: &[Round]| search.is_enough(place, &slower(deciding, rounds));
+        let enough = |rounds: &[Triplet]| search.is_enough(place, &slower(deciding, rounds));
         let candidate = &mut commits[place];
         let measured = match compare(&candidate.commit, time, Some(&enough)) {
             Ok(compared) => {
@@ -268,7 +268,7 @@ fn search(
 }
 
 /// Returns the logarithm of the change's slowdown in each round.
-fn slower(deciding: &Metric, rounds: &[Round]) -> Vec<f64> {
+fn slower(deciding: &Metric, rounds: &[Triplet]) -> Vec<f64> {
     let one = |round| Estimate::of(deciding, std::slice::from_ref(round));
     let ratios = rounds.iter().filter_map(one);
     ratios.map(|estimate| -estimate.ratio.ln()).collect()
@@ -279,7 +279,7 @@ fn in_words(Slower { times, interval }: Slower) -> String {
     format!("{times} times slower ({low} to {high})")
 }
 
-impl Outcome {
+impl Bisected {
     fn judge(&mut self, search: &Search, is_late: bool) {
         let posterior = search.posterior();
         for (place, candidate) in self.commits.iter_mut().enumerate() {
@@ -300,7 +300,7 @@ impl Outcome {
         self.probability = Some(probability);
         self.likely = among.iter().map(|one| one.commit.hash.clone()).collect();
         let [found] = among else {
-            self.verdict = Word::Inconclusive;
+            self.verdict = Ending::Inconclusive;
             self.reason = format!(
                 "One of {} neighbours made it slower, {} to {}; {sure}; {}.",
                 among.len(),
@@ -314,7 +314,7 @@ impl Outcome {
             );
             return;
         };
-        self.verdict = Word::Found;
+        self.verdict = Ending::Found;
         self.commit = Some(found.commit.hash.clone());
         self.step = search.step(likely.start);
         let did = self.step.or(self.effect).map(in_words).unwrap_or_default();
@@ -356,10 +356,10 @@ impl Outcome {
             )
         };
         let verdict = match self.verdict {
-            Word::Found => "found",
-            Word::Inconclusive => "inconclusive",
-            Word::NothingToFind => "nothing to find",
-            Word::Invalid => "invalid",
+            Ending::Found => "found",
+            Ending::Inconclusive => "inconclusive",
+            Ending::NothingToFind => "nothing to find",
+            Ending::Invalid => "invalid",
         };
         format!("{verdict}: {}{table}", self.reason)
     }

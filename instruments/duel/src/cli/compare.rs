@@ -17,7 +17,7 @@ use engine::placement::Placement;
 use engine::program;
 use engine::service::Launch;
 use engine::traffic::{Spacing, Traffic};
-use engine::verdict::{Goal, Verdict, Word};
+use engine::verdict::{Goal, Speed, Verdict};
 
 use super::revision::{GIT, Revision, Started, commit, repository};
 use crate::cli::by_locust::{self, ByLocust};
@@ -145,11 +145,11 @@ fn write(
     Ok(())
 }
 
-fn exit(options: &Compare, verdict: &Verdict) -> Exit {
-    match (verdict.word, options.inconclusive) {
-        (Word::Invalid, _) => Exit::Invalid,
-        (Word::Inconclusive, Some(Inconclusive::Pass)) => Exit::Good,
-        (Word::Inconclusive, Some(Inconclusive::Fail)) => Exit::Inconclusive,
+fn exit(options: &Compare, verdict: &Verdict<Speed>) -> Exit {
+    match (verdict.kind, options.inconclusive) {
+        (Speed::Invalid, _) => Exit::Invalid,
+        (Speed::Inconclusive, Some(Inconclusive::Pass)) => Exit::Good,
+        (Speed::Inconclusive, Some(Inconclusive::Fail)) => Exit::Inconclusive,
         _ if verdict.is_good => Exit::Good,
         _ => Exit::Bad,
     }
@@ -437,7 +437,7 @@ pub(super) fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliErr
 fn invalid(error: &CliError, took: Duration) -> Compared {
     Compared {
         verdict: Verdict {
-            word: Word::Invalid,
+            kind: Speed::Invalid,
             is_good: false,
             reason: error.to_string(),
         },

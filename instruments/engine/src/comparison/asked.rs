@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::figures;
 use crate::load::interrupt::Interrupt;
 use crate::load::{GeneratorError, Protocol, Target, TrafficOutcome};
-use crate::metric::{Metric, Round, SeenByBoth};
+use crate::metric::{Metric, SeenByBoth, Triplet};
 use crate::traffic::Traffic;
-use crate::verdict::{Goal, Verdict};
+use crate::verdict::{Goal, Speed, Verdict};
 
 use crate::answers::{AnswerError, How};
 use crate::event::Event;
@@ -32,7 +32,7 @@ pub enum Side {
 pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
 
 /// Test that returns `true` if rounds say enough.
-pub type Enough<'a> = dyn Fn(&[Round]) -> bool + 'a;
+pub type Enough<'a> = dyn Fn(&[Triplet]) -> bool + 'a;
 
 /// Settings of a comparison.
 pub struct Comparison<'a> {
@@ -83,9 +83,9 @@ pub struct Comparison<'a> {
 #[derive(Debug, Clone)]
 pub struct Compared {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: Verdict<Speed>,
     /// The rounds that it rests on.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<Triplet>,
     /// Number of rounds that did not count.
     pub left_out: LeftOut,
     /// Sentences that a reader must know beside the verdict.

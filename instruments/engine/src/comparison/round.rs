@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::figures;
 use crate::load::{GroupOutcome, Latencies, Progress, Target, TrafficOutcome};
 use crate::metric::{
-    CPU_MS, Figures, PEAK_MEMORY, PERCENTILES, REQUESTS_PER_SECOND, Round, answers_for, grows,
+    CPU_MS, Figures, PEAK_MEMORY, PERCENTILES, REQUESTS_PER_SECOND, Triplet, answers_for, grows,
     route_key,
 };
 use crate::prometheus::samples;
@@ -190,7 +190,7 @@ impl Comparison<'_> {
         servers: &mut [Instance; 3],
         traffic: &Traffic,
         has_counters: bool,
-    ) -> Result<(Round, Spoilt), ComparisonError> {
+    ) -> Result<(Triplet, Spoilt), ComparisonError> {
         let mut seen: [Seen; 3] = std::array::from_fn(|_| Seen::default());
         let mut spoilt = Spoilt::default();
         let there = order.map(|side| side as usize);
@@ -241,7 +241,7 @@ impl Comparison<'_> {
         let mut figures = figures.into_iter();
         let mut next = || figures.next().unwrap_or_default();
         Ok((
-            Round {
+            Triplet {
                 base: next(),
                 change: next(),
                 again: next(),

@@ -9,11 +9,11 @@ use super::round::{BASE, CHANGE, DISTURBED, Spoilt};
 use crate::answers::Learnt;
 use crate::event::Event;
 use crate::figures;
-use crate::metric::{Figures, Round};
+use crate::metric::{Figures, Triplet};
 use crate::rounds::Rounds;
 use crate::statistics::{FIRST_LOOK, Side};
 use crate::traffic::Traffic;
-use crate::verdict::{Word, judge};
+use crate::verdict::{Speed, judge};
 
 /// A comparison whose servers have shown that they answer alike.
 pub(super) struct Run<'c> {
@@ -24,7 +24,7 @@ pub(super) struct Run<'c> {
     /// Load of each slice.
     pub(super) traffic: Traffic,
     /// Rounds that count.
-    pub(super) rounds: Vec<Round>,
+    pub(super) rounds: Vec<Triplet>,
     /// Faults of every round, counted or not.
     pub(super) spoilt: Vec<Spoilt>,
     /// Number of rounds that do not count.
@@ -90,7 +90,7 @@ impl<'c> Run<'c> {
         Fate::Counted
     }
 
-    fn tell(&self, number: u32, round: &Round, fate: Fate) {
+    fn tell(&self, number: u32, round: &Triplet, fate: Fate) {
         let Comparison {
             deciding, observer, ..
         } = self.comparison;
@@ -182,6 +182,6 @@ impl Rounds for Run<'_> {
             enough,
             ..
         } = self.comparison;
-        enough.is_none() && judge(deciding, *goal, &self.rounds).word != Word::Inconclusive
+        enough.is_none() && judge(deciding, *goal, &self.rounds).kind != Speed::Inconclusive
     }
 }

@@ -10,7 +10,7 @@ use engine::{figures, metric::Unit};
 #[serde(from = "String", into = "String")]
 pub enum Quantity {
     /// Measured by the generator.
-    Metric(Metric),
+    Metric(LoadMetric),
     /// Share (0 to 1) of the server's CPU time that went into the work itself: `work_share_of_cpu_time`.
     WorkShare,
     /// Median latency of bystanders as a share of that of the load's own requests, in the same round:
@@ -79,7 +79,9 @@ impl Quantity {
     /// Returns whether more of it is better.
     pub fn larger_is_better(&self) -> bool {
         match self {
-            Self::Metric(Metric::RequestsPerSecond) | Self::WorkShare | Self::Counter(_) => true,
+            Self::Metric(LoadMetric::RequestsPerSecond) | Self::WorkShare | Self::Counter(_) => {
+                true
+            }
             Self::Metric(_) | Self::BystanderShare => false,
         }
     }
@@ -105,7 +107,7 @@ impl Quantity {
     /// Returns the unit of its plain number, for JSON: `ms`, `bytes`, …; empty for a count.
     pub fn unit(&self, unit: Unit) -> &'static str {
         match self {
-            Self::Metric(Metric::RequestsPerSecond) => Unit::PerSecond.key(),
+            Self::Metric(LoadMetric::RequestsPerSecond) => Unit::PerSecond.key(),
             Self::Metric(_) => Unit::Ms.key(),
             Self::WorkShare | Self::BystanderShare => "share",
             Self::Counter(_) => unit.key(),
@@ -115,7 +117,9 @@ impl Quantity {
 
 impl From<String> for Quantity {
     fn from(text: String) -> Self {
-        let metric = Metric::ALL.into_iter().find(|metric| metric.key() == text);
+        let metric = LoadMetric::ALL
+            .into_iter()
+            .find(|metric| metric.key() == text);
         match metric {
             Some(metric) => Self::Metric(metric),
             None if text == WORK_SHARE => Self::WorkShare,
@@ -131,10 +135,10 @@ impl From<Quantity> for String {
     }
 }
 
-/// Metric of a round that the generator measures.
+/// Metric of a round that the generator measures: those that claims are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Metric {
+pub enum LoadMetric {
     /// Right answers per second: larger is better.
     RequestsPerSecond,
     /// Median latency in ms: smaller is better.
@@ -149,7 +153,7 @@ pub enum Metric {
     RecoveryMs,
 }
 
-impl Metric {
+impl LoadMetric {
     const ALL: [Self; 5] = [
         Self::RecoveryMs,
         Self::RequestsPerSecond,
@@ -261,7 +265,7 @@ mod tests {
     #[test]
     fn what_the_generator_does_not_measure_is_a_counter() {
         let of = |text: &str| Quantity::from(text.to_owned());
-        assert_eq!(of("p99_ms"), Quantity::Metric(Metric::P99Ms));
+        assert_eq!(of("p99_ms"), Quantity::Metric(LoadMetric::P99Ms));
         assert_eq!(of("work_share_of_cpu_time"), Quantity::WorkShare);
         assert_eq!(of("process_threads").counter(), Some("process_threads"));
     }

@@ -7,7 +7,7 @@ use crate::analysis::{
 };
 use crate::measurement::{
     chapter_file::{Matrix, Scenario},
-    claim::{Metric, Quantity},
+    claim::{LoadMetric, Quantity},
     record::{Purpose, Record, Round},
 };
 use engine::figures;
@@ -45,9 +45,9 @@ fn by_users(record: &Record, matrix: &Matrix) -> Option<String> {
         return None;
     }
     let (metric, name) = if first.bystanders_per_second > 0.0 {
-        (Metric::BystanderP99Ms, PING)
+        (LoadMetric::BystanderP99Ms, PING)
     } else {
-        (Metric::P99Ms, "latency, p99")
+        (LoadMetric::P99Ms, "latency, p99")
     };
     let series = matrix.variants.iter().map(|variant| {
         let point = |(name, scenario): &(&String, &Scenario)| {
@@ -81,7 +81,7 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Option<String> {
     let scenario = matrix.scenarios.iter().find(is_effects);
     let scenario = scenario.or(matrix.scenarios.get(matrix.scenarios.len() / 2));
     let (scenario, quantity) = (scenario?, &effect.quantity);
-    let is_cost = *quantity == Quantity::Metric(Metric::BystanderP99Ms);
+    let is_cost = *quantity == Quantity::Metric(LoadMetric::BystanderP99Ms);
     let value_across = |round: &Round| {
         if is_cost {
             Some(cpu_of(&[round], &round.variant)? * 1e3)

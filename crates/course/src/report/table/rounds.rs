@@ -2,7 +2,7 @@
 
 use super::{Table, sourced};
 use crate::measurement::{
-    claim::Metric,
+    claim::LoadMetric,
     record::{Purpose, Record, Round},
 };
 use crate::report::rows::unknown;
@@ -21,13 +21,13 @@ const COLUMNS: [Column; 9] = [
         figures::count(round.outcome.completed as f64)
     }),
     (Some("requests per second"), "a second", |round| {
-        Metric::RequestsPerSecond.text(round.outcome.requests_per_second)
+        LoadMetric::RequestsPerSecond.text(round.outcome.requests_per_second)
     }),
     (Some("median"), "median", |round| {
-        Metric::P50Ms.text_of(&round.outcome)
+        LoadMetric::P50Ms.text_of(&round.outcome)
     }),
     (Some("p99"), "p99", |round| {
-        Metric::P99Ms.text_of(&round.outcome)
+        LoadMetric::P99Ms.text_of(&round.outcome)
     }),
     (None, "slowest", |round| {
         figures::milliseconds(round.outcome.latency.max_ms)

@@ -11,7 +11,7 @@ use crate::analysis::{
     verdict::Analysis,
 };
 use crate::measurement::{
-    claim::{Metric, PROBLEM, Quantity, Role},
+    claim::{LoadMetric, PROBLEM, Quantity, Role},
     record::{Purpose, Record, Round},
 };
 use engine::{figures, metric::Unit, outcome::BystanderOutcome};
@@ -120,9 +120,9 @@ impl Values {
     fn variants(&mut self, record: &Record) {
         for variant in [PROBLEM, record.variant.as_str()] {
             for (name, metric) in [
-                ("requests-per-second", Metric::RequestsPerSecond),
-                ("p50", Metric::P50Ms),
-                ("p99", Metric::P99Ms),
+                ("requests-per-second", LoadMetric::RequestsPerSecond),
+                ("p50", LoadMetric::P50Ms),
+                ("p99", LoadMetric::P99Ms),
             ] {
                 let median = median_text(record, metric, variant);
                 self.add(&format!("{variant}-{name}"), median);

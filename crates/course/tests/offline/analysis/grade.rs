@@ -6,7 +6,7 @@ use course::analysis::grade::{Grade, GradeKind, grade};
 use course::measurement::{
     attempt::{Attempt, Failure, Observed, Tested, Trial},
     chapter_file::ChapterFile,
-    claim::{Bound, Claim, EXERCISE, JudgedBy, Metric, PROBLEM, Quantity, Role},
+    claim::{Bound, Claim, EXERCISE, JudgedBy, LoadMetric, PROBLEM, Quantity, Role},
     law::Law,
     record::Purpose,
 };
@@ -116,7 +116,7 @@ fn with_guardrail(edit: impl FnOnce(&mut Claim)) -> ChapterFile {
 /// Makes chapter 1 with a guardrail on throughput, as a ratio to the problem's.
 fn keeping(throughput: Bound) -> ChapterFile {
     with_guardrail(|claim| {
-        claim.quantity = Quantity::Metric(Metric::RequestsPerSecond);
+        claim.quantity = Quantity::Metric(LoadMetric::RequestsPerSecond);
         (claim.name, claim.solution, claim.ratio) = (None, None, Some(throughput));
     })
 }

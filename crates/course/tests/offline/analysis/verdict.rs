@@ -8,7 +8,7 @@ use course::analysis::{
     verdict::{Analysis, VerdictKind, analyse},
 };
 use course::measurement::{
-    claim::{Bound, Claim, Claims, Metric, PROBLEM, Quantity, Role, SOLUTION},
+    claim::{Bound, Claim, Claims, LoadMetric, PROBLEM, Quantity, Role, SOLUTION},
     law::{CPUS, Law},
     record::{Purpose, Record, Round},
 };
@@ -470,7 +470,7 @@ fn a_guardrail_is_left_out_only_where_it_is_not_reported_and_may_be() {
 fn a_guardrail_may_be_about_what_a_fix_keeps() {
     let keeps = |at_least: f64| {
         guardrail(|claim| {
-            claim.quantity = Quantity::Metric(Metric::RequestsPerSecond);
+            claim.quantity = Quantity::Metric(LoadMetric::RequestsPerSecond);
             claim.name = None;
             (claim.solution, claim.ratio) = (None, Some(Bound::at_least(at_least)));
         })

@@ -1,6 +1,6 @@
 //! A list of claims that cannot be judged is refused, in a sentence that names the remedy.
 
-use course::measurement::claim::{Bound, Metric, Of, Quantity, Role};
+use course::measurement::claim::{Bound, LoadMetric, Of, Quantity, Role};
 
 use crate::measurement::chapter_file::{CHAPTER_1, damaged, damaged_at, line_of, parse, with};
 
@@ -80,7 +80,7 @@ fn what_a_claim_leaves_out_it_takes_from_the_effect() {
     let file = parse(CHAPTER_1).unwrap();
     assert_eq!(file.claims.root_cause().scenario(), "saturated");
     let predictions: Vec<_> = file.claims.of(Role::Prediction).collect();
-    let own = Quantity::Metric(Metric::RequestsPerSecond);
+    let own = Quantity::Metric(LoadMetric::RequestsPerSecond);
     assert!(predictions.iter().all(|claim| claim.quantity == own));
     let scenarios: Vec<_> = predictions.iter().map(|claim| claim.scenario()).collect();
     assert_eq!(scenarios, ["saturated", "published"]);
