@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod project;
+mod recorder;
 mod slow_answers;
 
 use std::fs;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use self::project::{Project, Running, compared, runs, service, told};
+use self::recorder::Recorder;
 
 #[test]
 fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
@@ -345,6 +347,34 @@ fn a_status_that_is_allowed_counts_as_right() {
     );
     let said = project.compare(&base, &change, "--get /");
     assert_eq!(said.code, Some(3), "{said:?}");
+}
+
+/// A test of the engine compares the moments themselves, bit by bit: how late a machine sends is no part of a schedule.
+#[test]
+fn a_load_at_a_rate_prints_the_seed_that_repeats_it() {
+    let project = Project::new();
+    let (recorder, url) = Recorder::start();
+    let load = |line: &str| {
+        let short = "--rate 100 --users 1 --seconds 0.5 --warm-up 0";
+        let said = project.run(&format!("load {url} {short} --get '/a/{{1..1000}}' {line}"));
+        let all = format!("{}{}", said.out, said.err);
+        let seed = all
+            .split_once("--seed ")
+            .and_then(|(_, rest)| rest.split_whitespace().next())
+            .unwrap_or_else(|| panic!("no seed in {said:?}"));
+        (seed.to_owned(), recorder.take())
+    };
+    let (seed, first) = load("");
+    let (same, again) = load(&format!("--seed {seed}"));
+    assert_eq!(same, seed);
+    // A busy machine sends fewer of them.
+    let sent = first.len().min(again.len());
+    assert!(sent > 0);
+    assert_eq!(first[..sent], again[..sent]);
+    let other = if seed == "7" { "8" } else { "7" };
+    let (_, others) = load(&format!("--seed {other}"));
+    let sent = sent.min(others.len());
+    assert_ne!(first[..sent], others[..sent]);
 }
 
 #[test]
