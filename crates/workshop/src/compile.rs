@@ -302,7 +302,12 @@ pub(crate) fn other_program(
             folder.display()
         )));
     }
-    let built_before = workshop.root().join("target/debug").join(package);
+    let target = match std::env::var_os("CARGO_TARGET_DIR") {
+        // Cargo takes it relative to the folder in which it runs.
+        Some(target) => folder.join(target),
+        None => workshop.root().join("target"),
+    };
+    let built_before = target.join("debug").join(package);
     if !built_before
         .with_extension(std::env::consts::EXE_EXTENSION)
         .is_file()
