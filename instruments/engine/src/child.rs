@@ -28,8 +28,9 @@ use crate::load::interrupt::Interrupt;
 
 use self::processes::Process;
 
+pub(crate) use self::output::last_lines;
+pub use self::output::panics_in;
 pub use self::output::{Tail, lines_of};
-pub use self::output::{last_lines, panics_in};
 
 /// Interval between looks at a child.
 const LOOK: Duration = Duration::from_millis(20);

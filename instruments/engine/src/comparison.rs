@@ -204,8 +204,11 @@ impl Comparison<'_> {
                 let outcome = self.load(servers, index, &probe)?;
                 settle(&servers[index]);
                 let seen = self.latencies(&outcome, traffic);
-                let answers = seen.as_ref().map_or(0, Latencies::count) as f64;
-                let latency = deciding.and_then(|quantile| seen?.at(quantile));
+                let (mut answers, mut latency) = (0.0, None);
+                if let Some(seen) = seen {
+                    answers = seen.count() as f64;
+                    latency = deciding.and_then(|quantile| seen.at(quantile));
+                }
                 let is_bound = latency.is_some_and(|latency| latency.is_lower_bound);
                 if answers > 0.0 && !is_bound {
                     let seconds = wanted / (answers / probe.duration.as_secs_f64() * slices);
@@ -249,16 +252,14 @@ impl Comparison<'_> {
 
     /// Returns the latencies that the deciding metric is about.
     fn latencies(&self, outcome: &TrafficOutcome, traffic: &Traffic) -> Option<Latencies> {
-        let is_its_own = |route: usize| {
-            let name = &traffic.routes[route].name;
-            PERCENTILES
-                .iter()
-                .any(|(_, key)| route_key(key, name) == self.deciding.key)
-        };
-        match (0..outcome.users.routes.len()).find(|route| is_its_own(*route)) {
-            Some(route) => Some(outcome.users.routes[route].latency.clone()),
-            None => outcome.users.all(),
+        for (index, route) in outcome.users.routes.iter().enumerate() {
+            for (_, key) in PERCENTILES {
+                if route_key(key, &traffic.routes[index].name) == self.deciding.key {
+                    return Some(route.latency.clone());
+                }
+            }
         }
+        outcome.users.all()
     }
 
     /// Returns a warning if there is no time for as many rounds as a verdict needs.
@@ -267,15 +268,19 @@ impl Comparison<'_> {
         let round = start + traffic.warm_up * 3 + slice.mul_f64(SLICES_OF_A_ROUND);
         // No round begins once the time is over.
         let needed = elapsed + round.mul_f64(ROUNDS_AT_LEAST - 1.0);
-        (needed > self.at_most).then(|| {
-            format!(
-                "--at-most {} is too short for the three rounds that a verdict takes: with slices of {} s they take \
-                 some {} s.",
-                figures::ratio(self.at_most.as_secs_f64()),
-                figures::ratio(traffic.duration.as_secs_f64()),
-                figures::count((elapsed + round.mul_f64(ROUNDS_AT_LEAST)).as_secs_f64().ceil())
+        if needed <= self.at_most {
+            return None;
+        }
+        Some(format!(
+            "--at-most {} is too short for the three rounds that a verdict takes: with slices of {} s they take some {} s.",
+            figures::ratio(self.at_most.as_secs_f64()),
+            figures::ratio(traffic.duration.as_secs_f64()),
+            figures::count(
+                (elapsed + round.mul_f64(ROUNDS_AT_LEAST))
+                    .as_secs_f64()
+                    .ceil()
             )
-        })
+        ))
     }
 
     /// Checks that both have the counters that are asked for.
@@ -300,8 +305,9 @@ impl Comparison<'_> {
 
     /// Adds the notes that the reader needs beside the verdict.
     fn note(&self, spoilt: &[Spoilt], shed: u32, rounds: &[Triplet], notes: &mut Vec<String>) {
-        let foreign = spoilt.iter().map(|one| one.foreign).fold(0.0, f64::max);
-        if foreign > DISTURBED {
+        if let Some(foreign) = most(spoilt.iter().map(|one| one.foreign))
+            && foreign > DISTURBED
+        {
             notes.push(format!(
                 "the machine was busy: other programs used up to {} of the servers' CPU time in a \
                  slice; {}.",

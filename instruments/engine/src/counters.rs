@@ -29,20 +29,27 @@ pub struct Counter {
 impl Counter {
     /// Returns how far from 1 its ratio is, as a logarithm.
     fn size(&self) -> f64 {
-        self.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs())
+        match self.ratio {
+            Some(ratio) => ratio.ln().abs(),
+            None => f64::INFINITY,
+        }
     }
 }
 
 /// Returns the counters that both have and whose growth per request differs most.
 pub fn changed(rounds: &[Triplet]) -> Vec<Counter> {
-    let keys = rounds
-        .first()
-        .into_iter()
-        .flat_map(|round| round.base.keys());
-    let mut all: Vec<Counter> = keys
-        .filter(|key| grows(key) && rounds.len() >= FIRST_LOOK as usize)
-        .filter_map(|key| of_one(key, rounds).or_else(|| of_none(key, rounds)))
-        .collect();
+    let mut all: Vec<Counter> = Vec::new();
+    let [first, ..] = rounds else {
+        return all;
+    };
+    if rounds.len() < FIRST_LOOK as usize {
+        return all;
+    }
+    for key in first.base.keys() {
+        if grows(key) {
+            all.extend(of_one(key, rounds).or_else(|| of_none(key, rounds)));
+        }
+    }
     all.sort_by(|a, b| b.size().total_cmp(&a.size()));
     all.truncate(MOST);
     all
@@ -58,7 +65,10 @@ fn of_one(key: &str, rounds: &[Triplet]) -> Option<Counter> {
     let estimate = Estimate::of(&metric, rounds)?;
     let (low, high) = estimate.interval?;
     let is_beyond = low > 1.0 + MARGIN || high < (1.0 + MARGIN).recip();
-    is_beyond.then(|| Counter {
+    if !is_beyond {
+        return None;
+    }
+    Some(Counter {
         counter: key.to_owned(),
         base: estimate.base,
         change: estimate.change,
@@ -78,7 +88,10 @@ fn of_none(key: &str, rounds: &[Triplet]) -> Option<Counter> {
     let is_new = base.iter().all(never) && change.iter().all(always);
     let is_gone = base.iter().all(always) && change.iter().all(never);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    (is_new || is_gone).then(|| Counter {
+    if !is_new && !is_gone {
+        return None;
+    }
+    Some(Counter {
         counter: key.to_owned(),
         base: mean(&base),
         change: mean(&change),

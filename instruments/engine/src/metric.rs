@@ -125,20 +125,20 @@ pub const REQUESTS_PER_SECOND: &str = "requests_per_second";
 /// Key of the median latency of all routes.
 pub const P50: &str = "p50_ms";
 /// Key of the bystander's 99th percentile.
-pub const BYSTANDER_P99: &str = "bystander_p99_ms";
+pub(crate) const BYSTANDER_P99: &str = "bystander_p99_ms";
 /// Key of the CPU time that a request takes in the service.
 pub const CPU_MS: &str = "cpu_ms_per_request";
 /// Key of the most memory that the service held at once.
-pub const PEAK_MEMORY: &str = "peak_memory_bytes";
+pub(crate) const PEAK_MEMORY: &str = "peak_memory_bytes";
 
 /// Percentiles that are reported, with the beginnings of their keys.
-pub const PERCENTILES: [(f64, &str); 3] = [(0.5, P50), (0.9, "p90_ms"), (0.99, "p99_ms")];
+pub(crate) const PERCENTILES: [(f64, &str); 3] = [(0.5, P50), (0.9, "p90_ms"), (0.99, "p99_ms")];
 
 /// Number of answers that must lie beyond a percentile for it to be one.
 const BEYOND: f64 = 10.0;
 
 /// Returns the number of answers that a latency at `quantile` (0 to 1) needs: ten beyond it.
-pub fn answers_for(quantile: f64) -> f64 {
+pub(crate) fn answers_for(quantile: f64) -> f64 {
     BEYOND / (1.0 - quantile)
 }
 
@@ -194,17 +194,18 @@ impl Metric {
     }
 
     /// Returns the percentile that it is, if it is one.
-    pub fn quantile(&self) -> Option<f64> {
-        PERCENTILES
-            .into_iter()
-            .find(|(_, name)| self.key.contains(name))
-            .map(|(quantile, _)| quantile)
-            .filter(|_| self.unit == Unit::Ms)
+    pub(crate) fn quantile(&self) -> Option<f64> {
+        for (quantile, key) in PERCENTILES {
+            if self.unit == Unit::Ms && self.key.contains(key) {
+                return Some(quantile);
+            }
+        }
+        None
     }
 }
 
 /// Returns the key of a percentile of one route.
-pub fn route_key(percentile: &str, route: &str) -> String {
+pub(crate) fn route_key(percentile: &str, route: &str) -> String {
     format!("{percentile} {route}")
 }
 

@@ -336,7 +336,7 @@ impl CommandServer {
     /// # Errors
     ///
     /// Returns an error if it has ended by then.
-    pub fn is_alive_after(
+    pub(crate) fn is_alive_after(
         &mut self,
         time: Duration,
         when: &'static str,

@@ -62,11 +62,10 @@ pub fn median_ratio(ratios: &[f64]) -> Option<f64> {
     } else {
         sorted.get(half.checked_sub(1)?..=half)?
     };
-    ratios
-        .iter()
-        .all(|ratio| log(*ratio).is_some())
-        .then(|| mean_ratio(middle))
-        .flatten()
+    if ratios.iter().any(|ratio| log(*ratio).is_none()) {
+        return None;
+    }
+    mean_ratio(middle)
 }
 
 /// Numbers of rounds after which a run may stop.
@@ -111,12 +110,12 @@ impl Looks {
     }
 
     /// Returns whether a run may stop after `rounds` rounds.
-    pub fn is_one(self, rounds: u32) -> bool {
+    pub(crate) fn is_one(self, rounds: u32) -> bool {
         rounds >= self.most || AFTER.contains(&rounds)
     }
 
     /// Returns whether a run stops after `rounds` rounds at the latest.
-    pub fn is_last(self, rounds: u32) -> bool {
+    pub(crate) fn is_last(self, rounds: u32) -> bool {
         rounds >= self.most
     }
 }
@@ -396,8 +395,11 @@ fn logs(figures: &[f64]) -> Option<Vec<f64>> {
 }
 
 fn log(ratio: f64) -> Option<f64> {
-    let is_ratio = ratio.is_finite() && ratio > 0.0 && ratio.recip().is_finite();
-    is_ratio.then(|| ratio.ln())
+    if ratio.is_finite() && ratio > 0.0 && ratio.recip().is_finite() {
+        Some(ratio.ln())
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -216,13 +216,13 @@ impl Expected {
     }
 
     /// Returns whether the body is JSON and compared as such.
-    pub fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         let is_json = |body: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
         self.rule.json.is_some() && self.body.as_deref().is_some_and(is_json)
     }
 
     /// Returns whether `status` is one of the others that are allowed.
-    pub fn allows(&self, status: u16) -> bool {
+    pub(crate) fn allows(&self, status: u16) -> bool {
         self.allowed.contains(&status)
     }
 }

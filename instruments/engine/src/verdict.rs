@@ -244,16 +244,19 @@ fn worse_by(share: f64) -> f64 {
 /// Lists the metrics, apart from the one that decides, in which the change is worse beyond doubt and by more than the
 /// default margin.
 pub fn drawbacks(deciding: &Metric, metrics: &[Metric], rounds: &[Triplet]) -> Vec<String> {
-    let others = metrics.iter().filter(|metric| metric.key != deciding.key);
-    let others = others.filter(|metric| metric.larger_is_better.is_some());
-    let is_worse = |estimate: &Estimate| {
-        let is_below = |(_, high): (f64, f64)| high < worse_by(DEFAULT_MARGIN);
-        estimate.interval.is_some_and(is_below)
-    };
-    others
-        .filter_map(|metric| Some((metric, Estimate::of(metric, rounds).filter(is_worse)?)))
-        .map(|(metric, estimate)| format!("{} {}", metric.label, estimate.times()))
-        .collect()
+    let mut drawbacks = Vec::new();
+    for metric in metrics {
+        if metric.key == deciding.key || metric.larger_is_better.is_none() {
+            continue;
+        }
+        if let Some(estimate) = Estimate::of(metric, rounds)
+            && let Some((_, high)) = estimate.interval
+            && high < worse_by(DEFAULT_MARGIN)
+        {
+            drawbacks.push(format!("{} {}", metric.label, estimate.times()));
+        }
+    }
+    drawbacks
 }
 
 impl Estimate {
@@ -287,11 +290,12 @@ impl Estimate {
 }
 
 fn in_words(metric: &Metric, estimate: &Estimate) -> String {
-    let equal = estimate.noise_floor.map_or_else(String::new, |floor| {
-        format!(
+    let equal = match estimate.noise_floor {
+        Some(floor) => format!(
             ", the base against itself up to {} apart",
             figures::percent(floor)
-        )
-    });
+        ),
+        None => String::new(),
+    };
     format!("{} {}{equal}", metric.label, estimate.times())
 }

@@ -127,7 +127,7 @@ fn next_line(output: &mut impl BufRead, longest: usize) -> Option<String> {
 }
 
 /// Returns the last lines of an output on one line; `None` if there are none.
-pub fn last_lines(text: &str) -> Option<String> {
+pub(crate) fn last_lines(text: &str) -> Option<String> {
     const MOST: usize = 6;
     let lines = text.lines().map(str::trim);
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();

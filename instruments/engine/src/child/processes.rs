@@ -95,7 +95,7 @@ pub fn from(ancestor: u32) -> Option<Vec<Process>> {
 }
 
 /// Returns whether a process of this group lives; `false` where the system does not tell.
-pub fn is_any_in(group: u32) -> bool {
+pub(crate) fn is_any_in(group: u32) -> bool {
     let mut all = all().into_iter().flatten();
     all.any(|one| one.group == group && !one.is_over)
 }
@@ -143,7 +143,7 @@ pub fn cpu_seconds(processes: &[Process]) -> f64 {
 }
 
 /// Returns the sum of the most memory that each of them held at once, in bytes.
-pub fn peak_memory(processes: &[Process]) -> Option<f64> {
+pub(crate) fn peak_memory(processes: &[Process]) -> Option<f64> {
     let peaks = processes.iter().map(|one| {
         let status = fs::read_to_string(format!("/proc/{}/status", one.id)).ok()?;
         let line = status

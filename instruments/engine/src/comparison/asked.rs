@@ -126,13 +126,14 @@ impl LeftOut {
             }
         }
         let left_out = self.busy + self.generator_bound + self.silent;
+        if left_out == 0 {
+            return None;
+        }
         let all = figures::things(u64::from(left_out) + counted as u64, "round");
-        (left_out > 0).then(|| {
-            format!(
-                "Of {all}, {left_out} did not count: {}.",
-                reasons.join(", ")
-            )
-        })
+        Some(format!(
+            "Of {all}, {left_out} did not count: {}.",
+            reasons.join(", ")
+        ))
     }
 }
 

@@ -122,10 +122,10 @@ impl Comparison<'_> {
                 }
             });
         }
-        for (server, name) in servers.iter_mut().flatten().zip(NAMES) {
+        for (index, server) in servers.iter_mut().flatten().enumerate() {
             if let Some(login) = self.login {
                 let asked = Asked {
-                    who: name,
+                    who: NAMES[index],
                     target: &server.target,
                     time_out: self.traffic.time_out,
                     interrupt: self.interrupt,
@@ -163,13 +163,17 @@ impl Comparison<'_> {
         traffic: &Traffic,
     ) -> Result<TrafficOutcome, ComparisonError> {
         let carried = self.generate(&servers[index].target, traffic);
-        let fault = carried.as_ref().ok().and_then(|outcome| {
-            let groups = [Some(&outcome.users), outcome.bystander.as_ref()];
-            groups.into_iter().flatten().find_map(fault)
-        });
+        let fault = match &carried {
+            Ok(outcome) => fault(outcome),
+            Err(_) => None,
+        };
         if let Some(server) = &mut servers[index].process {
             // A server that dies closes its connections a moment before it has ended.
-            let time = fault.as_ref().map_or(Duration::ZERO, |_| ENDS_WITHIN);
+            let time = if fault.is_some() {
+                ENDS_WITHIN
+            } else {
+                Duration::ZERO
+            };
             server.is_alive_after(time, "under load")?;
         }
         let outcome = carried?;
@@ -214,22 +218,22 @@ impl Comparison<'_> {
             let outcome = self.load(servers, index, &slice)?;
             let is_settled = settle(&servers[index]);
             // Work that the server does for this slice after it is part of its cost, too.
-            let cpu_s = servers[index].cpu_s().zip(cpu_before).map(|(a, b)| a - b);
-            if let Some((foreign, now)) = before.zip(self.busy(servers)) {
-                let used = (now.all - foreign.all) - (now.own - foreign.own);
-                let wall = (now.at - foreign.at).as_secs_f64() * self.placement.server.len() as f64;
+            let cpu_s = match (cpu_before, servers[index].cpu_s()) {
+                (Some(before), Some(now)) => Some(now - before),
+                _ => None,
+            };
+            if let (Some(before), Some(now)) = (before, self.busy(servers)) {
+                let used = (now.all - before.all) - (now.own - before.own);
+                let wall = (now.at - before.at).as_secs_f64() * self.placement.server.len() as f64;
                 spoilt.foreign = spoilt.foreign.max((used / wall).min(1.0));
             }
             let generator = &outcome.generator;
-            spoilt.generator_cpu = most(
-                [spoilt.generator_cpu, generator.cpu_share]
-                    .into_iter()
-                    .flatten(),
-            );
+            let so_far = spoilt.generator_cpu.into_iter();
+            spoilt.generator_cpu = most(so_far.chain(generator.cpu_share));
             spoilt.is_generator_bound |= generator.is_bound();
             spoilt.is_unsettled |= !is_settled;
             spoilt.is_silent |= outcome.users.completed == 0;
-            if let Some((before, after)) = counted.zip(read(&servers[index])) {
+            if let (Some(before), Some(after)) = (counted, read(&servers[index])) {
                 seen[index].count(&before, after);
             }
             seen[index].add(outcome, cpu_s);
@@ -267,11 +271,13 @@ impl Comparison<'_> {
         let mut figures = Figures::default();
         let mean = seen.per_second.iter().sum::<f64>() / seen.per_second.len().max(1) as f64;
         figures.insert(REQUESTS_PER_SECOND.to_owned(), mean);
-        let mut routes = seen.routes.iter();
-        let all = routes.next().cloned().map(|mut all| {
-            routes.for_each(|route| all.add(route));
-            all
-        });
+        let mut all: Option<Latencies> = None;
+        for route in &seen.routes {
+            match &mut all {
+                Some(all) => all.add(route),
+                None => all = Some(route.clone()),
+            }
+        }
         let mut told = |latencies: &Latencies, name: &dyn Fn(&str) -> String| {
             for (quantile, key) in PERCENTILES {
                 let asked = latencies.count() + latencies.unanswered();
@@ -292,15 +298,21 @@ impl Comparison<'_> {
             told(bystander, &|key| format!("bystander_{key}"));
         }
         // The system counts in hundredths of a second. Fewer than ten of them are no figure.
-        if let Some(cpu_s) = seen.cpu_s.filter(|cpu_s| *cpu_s >= 0.1) {
+        if let Some(cpu_s) = seen.cpu_s
+            && cpu_s >= 0.1
+        {
             figures.insert(CPU_MS.to_owned(), cpu_s * 1e3 / seen.right.max(1) as f64);
         }
         if let Some(server) = &server.process
-            && let Some(bytes) = server.used().and_then(|used| used.peak_bytes)
+            && let Some(used) = server.used()
+            && let Some(bytes) = used.peak_bytes
         {
             figures.insert(PEAK_MEMORY.to_owned(), bytes);
         }
-        for (counter, (grown, last)) in seen.counters.iter().filter(|_| !seen.is_uncounted) {
+        if seen.is_uncounted {
+            return figures;
+        }
+        for (counter, (grown, last)) in &seen.counters {
             if grows(counter) {
                 figures.insert(counter.clone(), grown / seen.right.max(1) as f64);
             } else if self.counters.contains(counter) {
@@ -346,11 +358,13 @@ impl Seen {
     }
 
     fn add(&mut self, outcome: TrafficOutcome, cpu_s: Option<f64>) {
+        let is_first = self.per_second.is_empty();
         self.per_second.push(outcome.users.requests_per_second);
         self.right += outcome.users.right_in_all;
-        self.cpu_s = match (self.per_second.len(), self.cpu_s, cpu_s) {
-            (1, _, now) => now,
-            (_, before, now) => before.zip(now).map(|(before, now)| before + now),
+        self.cpu_s = match (self.cpu_s, cpu_s) {
+            (_, now) if is_first => now,
+            (Some(before), Some(now)) => Some(before + now),
+            _ => None,
         };
         for (index, route) in outcome.users.routes.into_iter().enumerate() {
             match self.routes.get_mut(index) {
@@ -358,7 +372,10 @@ impl Seen {
                 None => self.routes.push(route.latency),
             }
         }
-        for route in outcome.bystander.into_iter().flat_map(|group| group.routes) {
+        let Some(bystander) = outcome.bystander else {
+            return;
+        };
+        for route in bystander.routes {
             match &mut self.bystander {
                 Some(latencies) => latencies.add(&route.latency),
                 None => self.bystander = Some(route.latency),
@@ -374,9 +391,9 @@ pub(super) fn settle(server: &Instance) -> bool {
     loop {
         std::thread::sleep(SETTLE_LOOK);
         let now = server.cpu_s();
-        match before.zip(now) {
+        match (before, now) {
             // A service that uses less than two scheduler ticks rests.
-            Some((before, now)) if now - before > 0.015 => {}
+            (Some(before), Some(now)) if now - before > 0.015 => {}
             _ => return true,
         }
         if began.elapsed() > SETTLE_AT_MOST {
@@ -387,7 +404,15 @@ pub(super) fn settle(server: &Instance) -> bool {
 }
 
 /// Describes the fault in the answers that the users of a load, or its bystanders, got.
-fn fault(group: &GroupOutcome) -> Option<String> {
+fn fault(outcome: &TrafficOutcome) -> Option<String> {
+    let of_users = fault_of_group(&outcome.users);
+    match &outcome.bystander {
+        Some(bystander) if of_users.is_none() => fault_of_group(bystander),
+        _ => of_users,
+    }
+}
+
+fn fault_of_group(group: &GroupOutcome) -> Option<String> {
     if group.wrong_answers > 0 {
         return Some(format!(
             "gave {}, the first {:?}; a service must be right before it is fast.",

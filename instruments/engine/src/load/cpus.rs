@@ -132,12 +132,12 @@ pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
 
 /// Returns how long the calling thread has been ready to run without getting a CPU; `None` where the system does not
 /// tell. The time grows while something else keeps the thread's CPU busy.
-pub fn waited_for_cpu() -> Option<Duration> {
+pub(crate) fn waited_for_cpu() -> Option<Duration> {
     waited(Path::new("/proc/thread-self"))
 }
 
 /// Returns the time of [`waited_for_cpu`] for all threads of another process together.
-pub fn process_waited_for_cpu(process: u32) -> Option<Duration> {
+pub(crate) fn process_waited_for_cpu(process: u32) -> Option<Duration> {
     std::fs::read_dir(format!("/proc/{process}/task"))
         .ok()?
         .map(|thread| waited(&thread.ok()?.path()))
