@@ -69,19 +69,22 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
         Attempt::DoesNotListen { said } => {
             let reason =
                 "the exercise did not begin to listen; something may wait for ever before it does.";
-            let said = Some(said.clone()).filter(|said| !said.trim().is_empty());
-            return Grade::unstarted(Contract::LISTENS, reason, said);
+            let detail = if said.trim().is_empty() {
+                None
+            } else {
+                Some(said.clone())
+            };
+            return Grade::unstarted(Contract::LISTENS, reason, detail);
         }
         Attempt::EndsAtOnce { status, stderr } => {
-            let is_silent = stderr.trim().is_empty();
-            let why = if is_silent {
-                "it printed nothing, so it may return or exit before it serves"
+            let (why, detail) = if stderr.trim().is_empty() {
+                let nothing = "it printed nothing, so it may return or exit before it serves";
+                (nothing, None)
             } else {
-                "the end of its stderr says why"
+                ("the end of its stderr says why", Some(stderr.clone()))
             };
             let reason = format!("the exercise ended before it listened ({status}); {why}.");
-            let said = (!is_silent).then(|| stderr.clone());
-            return Grade::unstarted(Contract::LISTENS, &reason, said);
+            return Grade::unstarted(Contract::LISTENS, &reason, detail);
         }
         Attempt::BreaksContract { tests } => {
             let (contract, broken) = Contract::tested(tests);
@@ -165,7 +168,10 @@ impl Grade {
 
     /// Makes the grade of an edit that was not put under load.
     fn broken(contract: Contract, broken: Option<Broken>) -> Self {
-        let (reason, detail) = broken.map_or_else(Default::default, |b| (b.reason, b.detail));
+        let (reason, detail) = match broken {
+            Some(Broken { reason, detail }) => (reason, detail),
+            None => (String::new(), None),
+        };
         Self {
             kind: GradeKind::Failed,
             reason,
@@ -198,7 +204,8 @@ impl Grade {
     pub fn effect(&self) -> Option<String> {
         let mut findings = self.findings.iter();
         let effect = findings.find(|finding| finding.claim.role == Role::Effect)?;
-        effect.ratio.map(|_| gain(effect))
+        effect.ratio?;
+        Some(gain(effect))
     }
 
     /// Judges root causes, guardrails and effect. The first that does not hold is the reason.
@@ -228,10 +235,15 @@ impl Grade {
         let is_count = |finding: &&&Finding| {
             finding.claim.ratio.is_none() && finding.claim.quantity.is_counted()
         };
-        let elsewhere = trial.tests.iter().find_map(|test| {
-            let failure = test.failure.as_ref().filter(|_| test.of_a_fix)?;
-            Some((&test.name, failure))
-        });
+        let mut elsewhere = None;
+        for test in &trial.tests {
+            if let Some(failure) = &test.failure
+                && test.of_a_fix
+            {
+                elsewhere = Some((&test.name, failure));
+                break;
+            }
+        }
         let machine = machine(trial);
         // Counts come first: a busy machine changes times and their ratios, but of the counts only that of
         // users let in at once.
@@ -273,42 +285,45 @@ fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     if !trial.optimised {
         return Some(unoptimised());
     }
-    let sides = [("exercise", &trial.exercise), ("problem", &trial.problem)];
-    fault(&trial.problem.round.outcome)
-        .map(|cause| ("problem", cause))
-        .or_else(|| {
-            sides.into_iter().find_map(|(name, side)| {
-                let Observed { round, .. } = side;
-                throttled(round.throttled_s, round.outcome.seconds)
-                    .or_else(|| strange_load(chapter, &round.outcome))
-                    .map(|cause| (name, cause))
-            })
-        })
-        .map(|(name, cause)| format!("the {name}: {cause}"))
-        .or_else(|| faultless(chapter, trial))
+    if let Some(cause) = fault(&trial.problem.round.outcome) {
+        return Some(format!("the problem: {cause}"));
+    }
+    for (name, side) in [("exercise", &trial.exercise), ("problem", &trial.problem)] {
+        let Observed { round, .. } = side;
+        if let Some(cause) = throttled(round.throttled_s, round.outcome.seconds) {
+            return Some(format!("the {name}: {cause}"));
+        }
+        if let Some(cause) = strange_load(chapter, &round.outcome) {
+            return Some(format!("the {name}: {cause}"));
+        }
+    }
+    faultless(chapter, trial)
 }
 
 /// Finds a machine on which the problem does as well as the solution should.
 fn faultless(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     let claim = chapter.claims.root_cause();
     let reading = trial.problem.round.value(&claim.quantity)?;
-    let holds = claim
-        .solution?
-        .holds(reading, chapter.users(&chapter.check.scenario));
-    (chapter.law.depends_on_the_machine() && holds).then(|| {
-        format!(
-            "this machine cannot show the fault: {} is {} in the problem as well.",
-            claim.label(),
-            figures::count(reading)
-        )
-    })
+    let users = chapter.users(&chapter.check.scenario);
+    if !chapter.law.depends_on_the_machine() || !claim.solution?.holds(reading, users) {
+        return None;
+    }
+    Some(format!(
+        "this machine cannot show the fault: {} is {} in the problem as well.",
+        claim.label(),
+        figures::count(reading)
+    ))
 }
 
 fn strange_load(chapter: &ChapterFile, outcome: &Outcome) -> Option<String> {
     let users = chapter.users(&chapter.check.scenario);
     let users_seen = outcome.generator.users;
-    (users_seen != users)
-        .then(|| format!("{users_seen} users ran, but the check asks for {users}."))
+    if users_seen == users {
+        return None;
+    }
+    Some(format!(
+        "{users_seen} users ran, but the check asks for {users}."
+    ))
 }
 
 /// Reads from both rounds how busy the machine was.
@@ -317,11 +332,8 @@ fn machine(trial: &Trial) -> Machine {
         ("the exercise's round", &trial.exercise.round),
         ("the problem's round", &trial.problem.round),
     ];
-    Machine::during(
-        sides
-            .into_iter()
-            .map(|(name, round)| (name.to_owned(), round)),
-    )
+    let named = sides.map(|(name, round)| (name.to_owned(), round));
+    Machine::during(named.into_iter())
 }
 
 /// Formats the sentence about a machine that was too busy to tell, with the figures that were measured.
@@ -376,12 +388,22 @@ fn standing(finding: &Finding) -> String {
 
 /// Formats a reading that misses its bound, its meaning, and any loss of speed.
 fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Finding>) -> String {
-    let is_root_cause = finding.claim.role == Role::RootCause;
-    let missed = chapter.check.missed.as_ref().filter(|_| is_root_cause);
-    let meaning = missed.map_or_else(String::new, |meaning| format!(": {meaning}"));
-    let slower = effect.filter(|effect| effect.ratio.is_some_and(|ratio| ratio < NO_WORSE));
-    let slower = slower.map_or_else(String::new, |effect| format!("; and {}", worse(effect)));
-    format!("{}{meaning}{slower}.", standing(finding))
+    let mut text = standing(finding);
+    if finding.claim.role == Role::RootCause
+        && let Some(meaning) = &chapter.check.missed
+    {
+        text += &format!(": {meaning}");
+    }
+    if let Some(effect) = effect
+        && is_below(effect, NO_WORSE)
+    {
+        text += &format!("; and {}", worse(effect));
+    }
+    text + "."
+}
+
+fn is_below(finding: &Finding, limit: f64) -> bool {
+    finding.ratio.is_some_and(|ratio| ratio < limit)
 }
 
 /// Formats by how much an edit is worse than the problem, with both figures.
@@ -402,15 +424,19 @@ fn gain(finding: &Finding) -> String {
 }
 
 fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
-    let needed = finding.claim.ratio.map_or(f64::NAN, |bound| bound.number);
-    let as_it_should_be = root_cause.map_or_else(String::new, |root_cause| {
-        format!("; {}, as it should be", reading(root_cause))
-    });
+    let needed = match finding.claim.ratio {
+        Some(bound) => bound.number,
+        None => f64::NAN,
+    };
+    let as_it_should_be = match root_cause {
+        Some(root_cause) => format!("; {}, as it should be", reading(root_cause)),
+        None => String::new(),
+    };
     if needed < 1.0 {
         let (worse, least) = (worse(finding), figures::percent(needed));
         return format!("{worse}, but at least {least} of it is needed{as_it_should_be}.");
     }
-    if finding.ratio.is_some_and(|ratio| ratio < NO_WORSE) {
+    if is_below(finding, NO_WORSE) {
         return format!("{}{as_it_should_be}.", worse(finding));
     }
     format!(
@@ -422,19 +448,22 @@ fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
 }
 
 fn passed(chapter: &ChapterFile, root_cause: Option<&Finding>, effect: Option<&Finding>) -> String {
-    let root_cause = root_cause.map_or_else(String::new, |finding| {
-        format!("{} ({})", reading(finding), limit(finding, ""))
-    });
-    let loses = effect.is_some_and(|effect| effect.ratio.is_some_and(|ratio| ratio < 1.0));
-    let effect = effect.map_or_else(String::new, gain);
-    let scenario = chapter.scenario(&chapter.check.scenario);
-    let with = scenario.map_or_else(String::new, |scenario| {
-        format!(" with {}", scenario.in_words())
-    });
-    let promised = if loses && matches!(chapter.law, Law::Workers { .. } | Law::Locality { .. }) {
-        "; on this machine the law promises no gain"
-    } else {
-        ""
-    };
-    format!("{root_cause}; {effect}{with}{promised}.")
+    let mut text = String::new();
+    if let Some(finding) = root_cause {
+        text += &format!("{} ({})", reading(finding), limit(finding, ""));
+    }
+    text += "; ";
+    if let Some(effect) = effect {
+        text += &gain(effect);
+    }
+    if let Some(scenario) = chapter.scenario(&chapter.check.scenario) {
+        text += &format!(" with {}", scenario.in_words());
+    }
+    if let Some(effect) = effect
+        && is_below(effect, 1.0)
+        && matches!(chapter.law, Law::Workers { .. } | Law::Locality { .. })
+    {
+        text += "; on this machine the law promises no gain";
+    }
+    text + "."
 }

@@ -40,23 +40,23 @@ impl HeapProfile {
     /// Fails if it is not dhat's JSON.
     pub fn read(json: &[u8]) -> Result<Self, serde_json::Error> {
         let file: File = serde_json::from_slice(json)?;
-        let mut lines: Vec<String> = file
-            .pps
-            .iter()
-            .map(|point| {
-                let frames: Vec<&str> = point
-                    .fs
-                    .iter()
-                    .rev()
-                    .filter_map(|&index| Some(name(file.ftbl.get(index)?)))
-                    .collect();
-                format!("{} {}\n", frames.join(";").replace("; ", ", "), point.tbk)
-            })
-            .collect();
+        let (mut blocks, mut bytes, mut lines) = (0, 0, Vec::new());
+        for point in &file.pps {
+            blocks += point.tbk;
+            bytes += point.tb;
+            let mut frames = Vec::new();
+            for index in point.fs.iter().rev() {
+                if let Some(frame) = file.ftbl.get(*index) {
+                    frames.push(name(frame));
+                }
+            }
+            let stack = frames.join(";").replace("; ", ", ");
+            lines.push(format!("{stack} {}\n", point.tbk));
+        }
         lines.sort_unstable();
         Ok(Self {
-            blocks: file.pps.iter().map(|point| point.tbk).sum(),
-            bytes: file.pps.iter().map(|point| point.tb).sum(),
+            blocks,
+            bytes,
             folded: lines.concat(),
         })
     }

@@ -67,7 +67,6 @@ impl Inputs {
         let own_rounds: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
         let bystander = |round: &Round| LoadMetric::BystanderP99Ms.of(&round.outcome);
         let rate = |round: &Round| LoadMetric::RequestsPerSecond.of(&round.outcome);
-        let of_probe = |probe| median_of(&own_rounds, probe, rate);
         let measured_by = match &record.chapter.law {
             Law::Little { measured_by, .. } => measured_by.as_ref(),
             Law::Overload { measured_by, .. } => Some(measured_by),
@@ -75,20 +74,19 @@ impl Inputs {
         };
         let call = |round: &Round| round.readings.get(measured_by?).copied();
         let rate_of_problem = median_of(&own_rounds, PROBLEM, rate);
+        let mut probe_gain = None;
+        if let Some(probe) = record.chapter.law.probe()
+            && let Some(probe) = median_of(&own_rounds, probe, rate)
+            && let Some(problem) = rate_of_problem
+        {
+            probe_gain = Some(probe / problem);
+        }
+        let bystander_alone = median_of(&own_rounds, PROBLEM, bystander);
+        let bystander_beside = median_of(&effect_rounds, PROBLEM, bystander);
         Self {
-            probe_gain: record
-                .chapter
-                .law
-                .probe()
-                .and_then(of_probe)
-                .zip(rate_of_problem)
-                .map(|(probe, problem)| probe / problem),
+            probe_gain,
             call_s: median_of(&effect_rounds, PROBLEM, call),
-            bystander_ms: median_of(&own_rounds, PROBLEM, bystander).zip(median_of(
-                &effect_rounds,
-                PROBLEM,
-                bystander,
-            )),
+            bystander_ms: bystander_alone.zip(bystander_beside),
             cpus: most_cpus(record, PROBLEM).zip(most_cpus(record, &record.variant)),
             side_by_side: median_of(&effect_rounds, PROBLEM, rate).zip(rate_of_problem),
             numa_nodes: record.environment.numa_nodes,
@@ -110,13 +108,12 @@ pub fn median_of(
 
 /// Returns the most CPUs that worked in any of a variant's rounds; `None` if they were not counted.
 fn most_cpus(record: &Record, variant: &str) -> Option<f64> {
-    let counted: Option<Vec<f64>> = record
-        .effect_rounds()
-        .into_iter()
-        .filter(|round| round.variant == variant)
-        .map(|round| round.readings.get(law::CPUS).copied())
-        .collect();
-    let most = counted?.into_iter().reduce(f64::max)?;
+    let mut most = 0.0_f64;
+    for round in record.effect_rounds() {
+        if round.variant == variant {
+            most = most.max(*round.readings.get(law::CPUS)?);
+        }
+    }
     (most > 0.0).then_some(most)
 }
 
@@ -260,13 +257,13 @@ pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
     let (Law::Workers { .. }, Some((problem, solution))) = (law, inputs.cpus) else {
         return None;
     };
-    (problem >= solution).then(|| {
-        format!(
-            "this machine cannot show it: the problem sees as many CPUs as the solution \
-             here ({}).",
-            engine::figures::count(problem)
-        )
-    })
+    if problem < solution {
+        return None;
+    }
+    Some(format!(
+        "this machine cannot show it: the problem sees as many CPUs as the solution here ({}).",
+        engine::figures::count(problem)
+    ))
 }
 
 /// Predicts what the fix gains in the named scenario. `None` if the law's own rounds ran a server with other

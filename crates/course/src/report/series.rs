@@ -104,9 +104,10 @@ pub fn table(proofs: &[Proof]) -> String {
 /// Formats one proof. `with_machine` adds the machine, for chapters measured on several.
 fn line(proof: &Proof, with_machine: bool) -> String {
     let mut text = format!("{}: ", proof.verdict);
-    text += &proof.effect.map_or("no effect".to_owned(), |effect| {
-        format!("{} times", ratio(effect))
-    });
+    text += &match proof.effect {
+        Some(effect) => format!("{} times", ratio(effect)),
+        None => "no effect".to_owned(),
+    };
     if let Some((low, high)) = proof.interval {
         let _ = write!(text, " ({} to {})", ratio(low), ratio(high));
     }
@@ -120,5 +121,8 @@ fn line(proof: &Proof, with_machine: bool) -> String {
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or("-".to_owned(), figures::percent)
+    match share {
+        Some(share) => figures::percent(share),
+        None => "-".to_owned(),
+    }
 }
