@@ -51,9 +51,18 @@ pub(crate) fn cause_against(
             }
         }
     }
-    too_few(record)
-        .or_else(|| findings.iter().find_map(unmeasured))
-        .or_else(|| no_floor(effect))
+    if let Some(few) = too_few(record) {
+        return Some(few);
+    }
+    if let Some(missing) = findings.iter().find_map(unmeasured) {
+        return Some(missing);
+    }
+    if effect.noise_floor.is_none() {
+        let none =
+            "no pair of equal servers was measured, so the noise floor is unknown; run it again.";
+        return Some(none.to_owned());
+    }
+    None
 }
 
 /// Returns the rounds that a verdict rests on, each with a name that a reader can find it by.
@@ -86,12 +95,13 @@ fn late(outcome: &Outcome) -> Option<String> {
             figures::things(timed_out, "request")
         ));
     }
-    (outcome.completed == 0 && outcome.error_count() == 0).then(|| {
-        format!(
-            "nothing was answered in {} s.",
-            figures::ratio(outcome.seconds)
-        )
-    })
+    if outcome.completed > 0 || outcome.error_count() > 0 {
+        return None;
+    }
+    Some(format!(
+        "nothing was answered in {} s.",
+        figures::ratio(outcome.seconds)
+    ))
 }
 
 /// The generators' name for the error of a request without an answer in time.
@@ -177,33 +187,36 @@ fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
         _ => return None,
     };
     let users = round.outcome.generator.users;
-    (round.scenario != expected || users != scenario.users).then(|| {
-        format!(
-            "it ran {} in the scenario `{}`, but the claim is about {} in `{expected}`.",
-            figures::things(users.into(), "user"),
-            round.scenario,
-            figures::count(chapter.users(expected).into())
-        )
-    })
+    if round.scenario == expected && users == scenario.users {
+        return None;
+    }
+    Some(format!(
+        "it ran {} in the scenario `{}`, but the claim is about {} in `{expected}`.",
+        figures::things(users.into(), "user"),
+        round.scenario,
+        figures::count(chapter.users(expected).into())
+    ))
 }
 
 /// Finds a quota that held the run back for more than 1 % of its time.
 pub(crate) fn throttled(throttled_s: Option<f64>, wall_s: f64) -> Option<String> {
     let share = throttled_s? / wall_s;
-    (share.is_nan() || share > 0.01).then(|| {
-        format!(
-            "a CPU quota held the processes back for {} of the time; run where no quota applies.",
-            figures::percent(share)
-        )
-    })
+    if share <= 0.01 {
+        return None;
+    }
+    Some(format!(
+        "a CPU quota held the processes back for {} of the time; run where no quota applies.",
+        figures::percent(share)
+    ))
 }
 
 /// Finds an impossible share of CPU time.
 fn damaged(generator: &GeneratorFacts) -> Option<String> {
     let share = generator.cpu_share?;
-    (!(0.0..=2.0).contains(&share)).then(|| {
-        "the generator's CPU time is no share of a whole; the record is damaged.".to_owned()
-    })
+    if (0.0..=2.0).contains(&share) {
+        return None;
+    }
+    Some("the generator's CPU time is no share of a whole; the record is damaged.".to_owned())
 }
 
 /// Finds a round with more answers than the law allows: a call was skipped, or a clock is wrong.
@@ -221,14 +234,16 @@ fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
     if machine::may_have_read_late(round) {
         most *= 2.0;
     }
-    (measured > most).then(|| {
-        format!(
-            "{} requests per second are more than the {} that {} allows; a call was skipped or a clock is wrong. Run it again, and look at what the service leaves out if it says so again.",
-            figures::count(measured.round()),
-            figures::count(bound.round()),
-            chapter.law.name()
-        )
-    })
+    let is_beyond = measured > most;
+    if !is_beyond {
+        return None;
+    }
+    Some(format!(
+        "{} requests per second are more than the {} that {} allows; a call was skipped or a clock is wrong. Run it again, and look at what the service leaves out if it says so again.",
+        figures::count(measured.round()),
+        figures::count(bound.round()),
+        chapter.law.name()
+    ))
 }
 
 /// Returns the factor of the bound that is still possible. It allows 5 % for clocks, and one more answer of
@@ -287,37 +302,32 @@ fn unmeasured(finding: &Finding) -> Option<String> {
     ))
 }
 
-fn no_floor(effect: &Finding) -> Option<String> {
-    effect.noise_floor.is_none().then(|| {
-        "no pair of equal servers was measured, so the noise floor is unknown; run it again."
-            .to_owned()
-    })
-}
-
 /// Formats a clause about noise that could by itself look like the claimed gain; `None` if it could not.
 pub(crate) fn too_noisy(effect: &Finding, floor: f64) -> Option<String> {
     let claimed = claimed(effect);
-    (1.0 + floor >= claimed).then(|| {
-        format!(
-            "equal servers differ by {}, which could pass for the claimed {} times",
-            figures::percent(floor),
-            figures::ratio(claimed)
-        )
-    })
+    let could_pass = 1.0 + floor >= claimed;
+    if !could_pass {
+        return None;
+    }
+    Some(format!(
+        "equal servers differ by {}, which could pass for the claimed {} times",
+        figures::percent(floor),
+        figures::ratio(claimed)
+    ))
 }
 
 /// Finds a requirement of the claims that the machine does not meet.
 pub(crate) fn lack(conditions: &Conditions, environment: &Environment) -> Option<String> {
-    let lacks = |what: &str, has: u32, needs: u32| {
-        (has < needs).then(|| {
-            format!("this machine cannot show it: the claim needs {needs} {what}, and here there is {has}; the root cause is shown instead. Run it where there are as many.")
-        })
-    };
-    lacks("CPUs", environment.cpus_usable, conditions.cpus_at_least).or_else(|| {
-        lacks(
-            "NUMA nodes",
-            environment.numa_nodes,
-            conditions.numa_nodes_at_least,
-        )
-    })
+    let nodes = conditions.numa_nodes_at_least;
+    for (what, has, needs) in [
+        ("CPUs", environment.cpus_usable, conditions.cpus_at_least),
+        ("NUMA nodes", environment.numa_nodes, nodes),
+    ] {
+        if has < needs {
+            return Some(format!(
+                "this machine cannot show it: the claim needs {needs} {what}, and here there is {has}; the root cause is shown instead. Run it where there are as many."
+            ));
+        }
+    }
+    None
 }

@@ -173,17 +173,19 @@ impl Proof {
     fn sets_aside_the_last_triplet(&mut self) -> bool {
         let from = self.rounds.len().saturating_sub(3);
         let last = &mut self.rounds[from..];
-        let shares = last.iter().filter_map(|round| round.elsewhere_share);
-        let (low, high) = shares.fold((1.0, 0.0), |(low, high): (f64, f64), share| {
-            (low.min(share), high.max(share))
-        });
-        let is_disturbed = high - low > UNEQUAL;
-        if is_disturbed {
-            for round in last {
-                round.purpose = Purpose::Disturbed;
+        let (mut low, mut high) = (1.0_f64, 0.0_f64);
+        for round in &*last {
+            if let Some(share) = round.elsewhere_share {
+                (low, high) = (low.min(share), high.max(share));
             }
         }
-        is_disturbed
+        if high - low <= UNEQUAL {
+            return false;
+        }
+        for round in last {
+            round.purpose = Purpose::Disturbed;
+        }
+        true
     }
 
     /// Takes a CPU and an await profile of problem and fix, one after the other.

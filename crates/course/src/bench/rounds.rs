@@ -217,7 +217,10 @@ impl Watch {
         after: &Metrics,
     ) -> Round {
         let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
-        let server_cpu_s = cpu(after).zip(cpu(&self.before)).map(|(a, b)| a - b);
+        let server_cpu_s = match (cpu(&self.before), cpu(after)) {
+            (Some(before), Some(after)) => Some(after - before),
+            _ => None,
+        };
         let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
         Round {
             purpose,

@@ -161,18 +161,14 @@ fn prediction_in_words(finding: &Finding) -> String {
     let (Some(measured), Some(off)) = (finding.measured, finding.off()) else {
         return predicted;
     };
-    let interval = finding.interval.map_or_else(String::new, |(low, high)| {
-        format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
-    });
-    let within = finding.claim.within;
-    let apart = format!(
-        "{predicted}; {}{interval} was measured, {} apart",
-        figures::ratio(measured),
-        figures::percent(off.abs())
-    );
-    match within {
-        Some(within) => format!("{apart} (claimed: at most {})", figures::percent(within)),
-        None => format!("{apart} (no claim is made about it)"),
+    let mut text = format!("{predicted}; {}", figures::ratio(measured));
+    if let Some((low, high)) = finding.interval {
+        text += &format!(" ({} to {})", figures::ratio(low), figures::ratio(high));
+    }
+    text += &format!(" was measured, {} apart", figures::percent(off.abs()));
+    match finding.claim.within {
+        Some(within) => format!("{text} (claimed: at most {})", figures::percent(within)),
+        None => format!("{text} (no claim is made about it)"),
     }
 }
 
@@ -181,35 +177,40 @@ fn effect_in_words(finding: &Finding) -> String {
     let (Some(ratio), Some((low, high))) = (finding.ratio, finding.interval) else {
         return "no ratio".to_owned();
     };
-    let floor = finding.noise_floor.map_or_else(String::new, |floor| {
-        format!("; noise floor {}", figures::percent(floor))
-    });
-    let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
-        format!(
-            "; claimed: at least {}",
-            figures::ratio(bound.limit(finding.users))
-        )
-    });
-    format!(
-        "{} ({} {} to {}{floor}){claimed}",
+    let mut text = format!(
+        "{} ({} {} to {}",
         figures::gain(ratio),
         finding.spread(),
         figures::ratio(low),
         figures::ratio(high)
-    )
+    );
+    if let Some(floor) = finding.noise_floor {
+        text += &format!("; noise floor {}", figures::percent(floor));
+    }
+    text += ")";
+    if let Some(bound) = finding.claim.ratio {
+        let limit = bound.limit(finding.users);
+        text += &format!("; claimed: at least {}", figures::ratio(limit));
+    }
+    text
 }
 
 /// Formats the share of the problem's figure that a fix kept.
 fn kept_in_words(finding: &Finding) -> String {
-    let share = |value: f64| figures::percent(value);
-    let kept = finding.ratio.map_or_else(unknown, share);
-    let interval = finding.interval.map_or_else(String::new, |(low, high)| {
-        format!(" ({} {} to {})", finding.spread(), share(low), share(high))
-    });
-    let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
-        format!("; claimed: {}", bound.in_words_of(share(bound.number)))
-    });
-    format!("{kept} of the problem's{interval}{claimed}")
+    let percent = figures::percent;
+    let kept = match finding.ratio {
+        Some(ratio) => percent(ratio),
+        None => unknown(),
+    };
+    let mut text = format!("{kept} of the problem's");
+    if let Some((low, high)) = finding.interval {
+        let spread = finding.spread();
+        text += &format!(" ({spread} {} to {})", percent(low), percent(high));
+    }
+    if let Some(bound) = finding.claim.ratio {
+        text += &format!("; claimed: {}", bound.in_words_of(percent(bound.number)));
+    }
+    text
 }
 
 fn bounds_in_words(finding: &Finding) -> String {
