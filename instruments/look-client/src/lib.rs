@@ -24,6 +24,9 @@ pub struct Look {
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     #[arg(value_parser = number(1.0..=600.0, "10"))]
     pub seconds: f64,
+    /// Say why the p99 of each route is high: what the slowest 1 % of its requests wait for, beside the rest
+    #[arg(long)]
+    pub tail: bool,
     /// For whom the result is written
     #[command(flatten)]
     pub output: Output,
@@ -39,7 +42,11 @@ const TO_WRITE: Duration = Duration::from_secs(60);
 /// Fails if nothing answers at the URL, or something other than debug endpoints.
 pub fn run(options: &Look) -> Result<Exit, CliError> {
     let is_json = options.output.format == Format::Json;
-    let said = ask(&options.url, options.seconds, is_json)?;
+    let said = if options.tail {
+        ask_for_tail(&options.url, options.seconds, is_json)?
+    } else {
+        ask(&options.url, options.seconds, is_json)?
+    };
     println!("{}", said.trim_end());
     Ok(Exit::Good)
 }
@@ -50,6 +57,22 @@ pub fn run(options: &Look) -> Result<Exit, CliError> {
 ///
 /// Fails if nothing answers at the URL, or something other than debug endpoints.
 pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
+    let path = format!("/debug/look?seconds={seconds}");
+    answer_of(url, &path, seconds, is_json)
+}
+
+/// Returns what the slowest 1 % of each route's requests waited for within `seconds`, as text or as JSON.
+///
+/// # Errors
+///
+/// Fails as [`ask`] does.
+pub fn ask_for_tail(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
+    let path = format!("/debug/look?seconds={seconds}&tail=99");
+    answer_of(url, &path, seconds, is_json)
+}
+
+/// Returns the answer of the debug endpoints at `url` for `path`, which they give after `seconds`.
+fn answer_of(url: &str, path: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
     let url = Url::find(url).map_err(|error| CliError::usage(format!("look {url}: {error}")))?;
     if url.is_encrypted {
         return Err(CliError::usage(format!(
@@ -66,7 +89,7 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
     };
     let request = Request {
         method: "GET".to_owned(),
-        path: format!("/debug/look?seconds={seconds}{format}"),
+        path: format!("{path}{format}"),
         headers: token.map(bearer).into_iter().collect(),
         body: None,
         expected: Expected::of(200, None),
@@ -131,6 +154,26 @@ mod tests {
         assert!(outside.ends_with("Nothing."));
         assert!(inside(said, 0.6).unwrap().contains("is spent in there"));
         assert_eq!(inside(r#"{ "latency_ms": null }"#, 1.0), None);
+    }
+
+    #[test]
+    fn a_look_at_the_tail_asks_for_it() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut client, _) = listener.accept().unwrap();
+            let mut request = [0; 4096];
+            let length = client.read(&mut request).unwrap();
+            write!(client, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{{}}").unwrap();
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        });
+        assert_eq!(ask_for_tail(&url, 3.0, true).unwrap(), "{}");
+        let asked = asked.join().unwrap();
+        assert!(
+            asked.starts_with("GET /debug/look?seconds=3&tail=99&format=json "),
+            "{asked}"
+        );
     }
 
     /// Starts a server that answers one request with this status and body, and returns its URL.
