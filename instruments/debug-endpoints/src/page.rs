@@ -25,7 +25,7 @@ const PAGE: &str = concat!(
 /// answers. Nothing else is loaded or run, and no other page may frame this one. A test computes both hashes.
 const POLICY: &str = "default-src 'none'; \
     script-src 'sha256-nPPlHp9qdmbf2E27n5zMHcxm9QVl9Zj5SoNQuC5wm6s='; \
-    style-src 'sha256-qlaMWc1+D/Ai13fMxG77f7oCJprA67vpRiAsjdIgTeg='; \
+    style-src 'sha256-xIyyn9krkhB5kK62s0rIfOVOFhZRJYjyB79koVarKDg='; \
     connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Returns whether a client wants the page, as browsers do. `curl` and collectors do not, and get text.
