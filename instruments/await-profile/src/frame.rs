@@ -56,3 +56,19 @@ pub(crate) fn short(file: &str) -> String {
         file.rsplit('/').next().unwrap_or(&file).to_owned()
     }
 }
+
+/// Returns the part of a path that does not tell whose machine it is: the package's folder and the
+/// path in it, or else the file's name.
+pub fn portable(file: &str) -> String {
+    let short = short(file);
+    let folder = file
+        .strip_suffix(&short)
+        .and_then(|above| {
+            above
+                .trim_end_matches(['/', '\\'])
+                .rsplit(['/', '\\'])
+                .next()
+        })
+        .filter(|folder| !folder.is_empty() && short.contains('/'));
+    folder.map_or_else(|| short.clone(), |folder| format!("{folder}/{short}"))
+}

@@ -154,6 +154,8 @@ pub use error::ProfileError;
 #[cfg(feature = "flamegraph")]
 pub use flamegraph::FlamegraphOptions;
 pub use fold::{Release, Share};
+#[doc(hidden)] // For `debug-endpoints` and `look-client`, which name files alike.
+pub use frame::portable;
 #[doc(hidden)] // For `debug-endpoints`, which tells the reader's own code alike.
 pub use frame_kind::is_foreign;
 pub use interval::Interval;
@@ -165,9 +167,6 @@ pub use layer::MatchedRoute;
 pub use layer::{AwaitLayer, AwaitService, GrpcMethod, MethodAndPath, RouteName};
 pub use options::ProfileOptions;
 pub use percentile::{Percentile, PercentileError};
-#[cfg(feature = "pprof")]
-#[doc(hidden)] // For `debug-endpoints`, whose CPU profiles name files alike.
-pub use pprof::portable;
 pub use profile::Profile;
 pub use profiler::AwaitProfiler;
 #[doc(hidden)] // For `debug-endpoints`, which tells threads that run requests from others.

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use crate::frame::{Frame, short};
+use crate::frame::{Frame, portable};
 use crate::profile::Profile as AwaitProfile;
 use crate::profile_proto::{Builder, Label, Line, Location, Sample};
 use crate::stack::Frames;
@@ -78,22 +78,6 @@ fn location(builder: &mut Builder, frame: &Frame) -> u64 {
 #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
 fn rounded(micros: f64) -> i64 {
     micros.round() as i64
-}
-
-/// Returns the part of a path that does not tell whose machine it is: the package's folder and the
-/// path in it, or else the file's name.
-pub fn portable(file: &str) -> String {
-    let short = short(file);
-    let folder = file
-        .strip_suffix(&short)
-        .and_then(|above| {
-            above
-                .trim_end_matches(['/', '\\'])
-                .rsplit(['/', '\\'])
-                .next()
-        })
-        .filter(|folder| !folder.is_empty() && short.contains('/'));
-    folder.map_or_else(|| short.clone(), |folder| format!("{folder}/{short}"))
 }
 
 #[cfg(test)]

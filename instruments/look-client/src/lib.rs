@@ -1,7 +1,15 @@
-//! Client of `/debug/look`, the report of all instruments of a running service.
+//! Client of `/debug/look`, the report of all instruments of a running service; with the feature `pid`, also a look at any
+//! process from outside.
 
 #[macro_use]
 extern crate terminal;
+
+#[cfg(all(
+    feature = "pid",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod pid;
 
 use std::time::Duration;
 
@@ -18,14 +26,20 @@ use terminal::output::{Format, Output};
 #[derive(Debug, Args)]
 pub struct Look {
     /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
-    #[arg(value_name = "URL")]
-    pub url: String,
+    #[arg(value_name = "URL", required_unless_present_any = ["pid", "name"])]
+    pub url: Option<String>,
+    /// Look at this process from outside instead, which needs no endpoints (Linux)
+    #[arg(long, value_name = "N", conflicts_with_all = ["url", "name"])]
+    pub pid: Option<u32>,
+    /// Look at the process of this name from outside instead
+    #[arg(long, value_name = "NAME", conflicts_with = "url")]
+    pub name: Option<String>,
     /// Seconds to look
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     #[arg(value_parser = number(1.0..=600.0, "10"))]
     pub seconds: f64,
     /// Say why the p99 of each route is high: what the slowest 1 % of its requests wait for, beside the rest
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["pid", "name"])]
     pub tail: bool,
     /// For whom the result is written
     #[command(flatten)]
@@ -35,17 +49,64 @@ pub struct Look {
 /// Longest time that the endpoints take to look up names, on a slow machine.
 const TO_WRITE: Duration = Duration::from_secs(60);
 
-/// Asks the debug endpoints, and prints their answer.
+/// A process that is looked at from outside.
+#[derive(Clone, Copy, Debug)]
+enum Which<'a> {
+    /// By its number.
+    Pid(u32),
+    /// By its name.
+    Name(&'a str),
+}
+
+/// Asks the debug endpoints, or looks at a process from outside, and prints the answer.
 ///
 /// # Errors
 ///
-/// Fails if nothing answers at the URL, or something other than debug endpoints.
+/// Fails if nothing answers at the URL, or something other than debug endpoints, or if the process cannot be looked at.
 pub fn run(options: &Look) -> Result<Exit, CliError> {
+    match (&options.url, options.pid, &options.name) {
+        (_, Some(number), _) => outside(Which::Pid(number), options),
+        (_, _, Some(name)) => outside(Which::Name(name), options),
+        (url, None, None) => by_url(url.as_deref().unwrap_or_default(), options),
+    }
+}
+
+#[cfg(all(
+    feature = "pid",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+fn outside(which: Which<'_>, options: &Look) -> Result<Exit, CliError> {
+    pid::run(which, options)
+}
+
+#[cfg(not(all(
+    feature = "pid",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+fn outside(which: Which<'_>, _: &Look) -> Result<Exit, CliError> {
+    let option = match which {
+        Which::Pid(number) => format!("--pid {number}"),
+        Which::Name(name) => format!("--name {name}"),
+    };
+    if !cfg!(target_os = "linux") {
+        return Err(CliError::invalid(format!(
+            "look {option}: Linux only, on x86-64 or aarch64"
+        )));
+    }
+    Err(CliError::usage(format!(
+        "look {option}: this program was built without it; released programs of duel have it, or \
+         `cargo install --path instruments/duel --features pid`"
+    )))
+}
+
+fn by_url(url: &str, options: &Look) -> Result<Exit, CliError> {
     let is_json = options.output.format == Format::Json;
     let said = if options.tail {
-        ask_for_tail(&options.url, options.seconds, is_json)?
+        ask_for_tail(url, options.seconds, is_json)?
     } else {
-        ask(&options.url, options.seconds, is_json)?
+        ask(url, options.seconds, is_json)?
     };
     println!("{}", said.trim_end());
     Ok(Exit::Good)

@@ -1,0 +1,37 @@
+//! A look at any process from outside: its threads, sockets, memory and descriptors, judged by the rules of `look`.
+
+mod names;
+mod report;
+mod target;
+mod watch;
+
+use std::time::Duration;
+
+use engine::printable;
+use terminal::exit::{CliError, Exit};
+use terminal::json;
+use terminal::output::Format;
+
+use self::report::Outside;
+use self::target::Target;
+use crate::{Look, Which};
+
+/// Looks at the process, and prints the report.
+///
+/// # Errors
+///
+/// Fails if there is no such process, several have the name, or nobody can look at it.
+pub(crate) fn run(which: Which<'_>, options: &Look) -> Result<Exit, CliError> {
+    let target = match which {
+        Which::Pid(pid) => Target::by_pid(pid)?,
+        Which::Name(name) => Target::by_name(name)?,
+    };
+    let seen = watch::watch(&target, Duration::from_secs_f64(options.seconds));
+    let outside = Outside::new(&target, seen);
+    match options.output.format {
+        Format::Json => json::print(&outside)?,
+        // A program must not control the reader's terminal by its names.
+        Format::Human => println!("{}", printable(outside.to_string().trim_end())),
+    }
+    Ok(Exit::Good)
+}

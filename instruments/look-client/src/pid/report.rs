@@ -1,0 +1,271 @@
+//! A report on a process that was seen from outside, for people and as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use diagnosis::Report;
+use diagnosis::evidence::{Descriptors, Peers};
+use diagnosis::threads::{Stack, State, Thread, ThreadProfile};
+use serde::Serialize;
+
+use super::target::Target;
+use super::watch::Seen;
+
+/// Most stacks that are shown of the threads of one role.
+const MOST_STACKS: usize = 3;
+
+/// Smallest share of the samples of a role's threads at which a stack is shown.
+const SHOWN: f64 = 0.05;
+
+/// Most frames of a stack that are shown.
+const MOST_FRAMES: usize = 6;
+
+/// Most addresses that are shown.
+const MOST_PEERS: usize = 5;
+
+/// What shows the rest, as lines of a service's own code.
+const THREE_LINES: &str = "    let debug = debug_endpoints::DebugEndpoints::new();\n    \
+     debug.listen(\"127.0.0.1:6060\")?;\n    \
+     let app = app.layer(debug.layer());";
+
+/// The report.
+#[derive(Serialize)]
+pub(crate) struct Outside {
+    #[serde(flatten)]
+    report: Report,
+    pid: u32,
+    name: String,
+    /// Number of times that a thread was stopped, the mean duration and the longest, in microseconds.
+    stops: Stops,
+    /// Threads by their role.
+    roles: Vec<Role>,
+    /// Places where threads compute most, with their share of all computing.
+    cpu_by_place: Option<String>,
+    /// Connections to others and from clients.
+    upstreams: Vec<Peers>,
+    listeners: Vec<Peers>,
+    /// Resident memory without files at the end, in bytes.
+    resident_bytes: Option<i64>,
+    /// A sentence on it.
+    memory: Option<String>,
+    descriptors: Option<Descriptors>,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Stops {
+    count: u64,
+    threads: usize,
+    mean_us: f64,
+    longest_us: f64,
+}
+
+/// Threads of one role.
+#[derive(Serialize)]
+struct Role {
+    role: String,
+    /// Number of threads that were seen in it.
+    threads: usize,
+    /// Shares of the samples.
+    blocked: f64,
+    running: f64,
+    idle: f64,
+    /// The most frequent stacks.
+    stacks: Vec<Shown>,
+}
+
+/// A stack of some threads.
+#[derive(Serialize)]
+struct Shown {
+    /// Share of the samples of these threads.
+    share: f64,
+    /// State, in words.
+    state: String,
+    /// Frames from the innermost outwards.
+    frames: Vec<String>,
+}
+
+impl Outside {
+    pub(crate) fn new(target: &Target, seen: Seen) -> Self {
+        let evidence = seen.evidence;
+        let threads = evidence.threads.as_deref();
+        let connections = evidence.connections.clone().unwrap_or_default();
+        let mut outside = Self {
+            report: Report::new(&evidence),
+            pid: target.process.pid(),
+            name: target.name.clone(),
+            stops: Stops::of(threads),
+            roles: threads.map(roles).unwrap_or_default(),
+            cpu_by_place: threads.and_then(ThreadProfile::computing),
+            resident_bytes: seen.resident,
+            memory: evidence.memory.as_ref().map(|memory| memory.says.clone()),
+            descriptors: evidence.descriptors.clone(),
+            text: String::new(),
+            upstreams: connections.upstreams,
+            listeners: connections.listeners,
+        };
+        outside.text = outside.to_string();
+        outside
+    }
+}
+
+impl Stops {
+    fn of(threads: Option<&ThreadProfile>) -> Self {
+        Self {
+            count: threads.map_or(0, |threads| threads.stops),
+            threads: threads.map_or(0, |threads| threads.threads.len()),
+            mean_us: threads.map_or(0.0, |threads| threads.stop_us),
+            longest_us: threads.map_or(0.0, |threads| threads.longest_stop_us),
+        }
+    }
+}
+
+/// Groups threads by role, the roles with most blocked or running samples first.
+fn roles(profile: &ThreadProfile) -> Vec<Role> {
+    let mut by_role: BTreeMap<&str, Vec<&Thread>> = BTreeMap::new();
+    for thread in &profile.threads {
+        by_role.entry(&thread.role).or_default().push(thread);
+    }
+    let mut roles = Vec::new();
+    for (role, threads) in by_role {
+        let samples: u64 = threads.iter().map(|thread| thread.samples).sum();
+        let all = samples.max(1) as f64;
+        let mut by_stack: BTreeMap<(String, Vec<String>), u64> = BTreeMap::new();
+        let mut in_state = [0_u64; 3];
+        for stack in threads.iter().flat_map(|thread| &thread.stacks) {
+            in_state[stack.state as usize] += stack.samples;
+            if stack.state != State::Idle {
+                *by_stack
+                    .entry((stack.text.clone(), frames(stack)))
+                    .or_default() += stack.samples;
+            }
+        }
+        let mut stacks: Vec<_> = by_stack.into_iter().collect();
+        stacks.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
+        let mut shown = Vec::new();
+        for ((state, frames), samples) in stacks.into_iter().take(MOST_STACKS) {
+            let share = samples as f64 / all;
+            if share >= SHOWN {
+                shown.push(Shown {
+                    share,
+                    state,
+                    frames,
+                });
+            }
+        }
+        roles.push(Role {
+            role: role.to_owned(),
+            threads: threads.len(),
+            blocked: in_state[State::Blocked as usize] as f64 / all,
+            running: in_state[State::Running as usize] as f64 / all,
+            idle: in_state[State::Idle as usize] as f64 / all,
+            stacks: shown,
+        });
+    }
+    roles.sort_by(|a, b| a.idle.total_cmp(&b.idle));
+    roles
+}
+
+/// Returns the innermost frames from the inside outwards: from the program's own code on, if any is on the stack.
+fn frames(stack: &Stack) -> Vec<String> {
+    let frames = stack.frames.iter().rev();
+    let own: Vec<String> = frames
+        .clone()
+        .filter(|frame| frame.own)
+        .map(diagnosis::threads::Frame::label)
+        .take(MOST_FRAMES)
+        .collect();
+    if own.is_empty() {
+        frames
+            .map(|frame| frame.label())
+            .take(MOST_FRAMES)
+            .collect()
+    } else {
+        own
+    }
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.report)?;
+        writeln!(
+            f,
+            "\nProcess {} ({}), seen from outside:",
+            self.pid, self.name
+        )?;
+        for role in &self.roles {
+            writeln!(
+                f,
+                "  {:>3} {}: {:.0} % blocked, {:.0} % running, {:.0} % idle",
+                role.threads,
+                role.role,
+                role.blocked * 100.0,
+                role.running * 100.0,
+                role.idle * 100.0
+            )?;
+            for stack in &role.stacks {
+                writeln!(
+                    f,
+                    "      {:.0} % {} {}",
+                    stack.share * 100.0,
+                    stack.state,
+                    stack.frames.join(" < ")
+                )?;
+            }
+        }
+        if let Some(places) = &self.cpu_by_place {
+            writeln!(f, "  CPU by place: {places}.")?;
+        }
+        for (title, peers) in [
+            ("accepts on", &self.listeners),
+            ("connects to", &self.upstreams),
+        ] {
+            for one in peers.iter().take(MOST_PEERS) {
+                writeln!(f, "  {title} {}", line_of(one))?;
+            }
+        }
+        if let Some(memory) = &self.memory {
+            writeln!(f, "  Memory: {memory}.")?;
+        }
+        if let Some(descriptors) = &self.descriptors {
+            writeln!(
+                f,
+                "  Descriptors: {} of {} open.",
+                descriptors.most_open, descriptors.limit
+            )?;
+        }
+        writeln!(
+            f,
+            "  {} stops of {} threads: {:.0} µs each on average, {:.0} µs the longest, no thread more than 19 times a second.",
+            self.stops.count, self.stops.threads, self.stops.mean_us, self.stops.longest_us
+        )?;
+        writeln!(
+            f,
+            "Not seen from outside: requests, and what they await. In a Rust service, three lines show them \
+             (debug-endpoints):\n{THREE_LINES}"
+        )
+    }
+}
+
+fn line_of(peers: &Peers) -> String {
+    let mut line = format!(
+        "{}: {} open, {} at most",
+        peers.address, peers.open, peers.most_open
+    );
+    // Writing to a String cannot fail.
+    if peers.most_unaccepted > 0 {
+        let _ = write!(
+            line,
+            ", up to {} waiting to be accepted",
+            peers.most_unaccepted
+        );
+    }
+    if peers.queued_looks > 0 {
+        let _ = write!(
+            line,
+            ", written data in {} looks not yet acknowledged",
+            peers.queued_looks
+        );
+    }
+    line
+}

@@ -1,0 +1,214 @@
+//! Observations of another process for some seconds: its threads, sockets, memory, descriptors and CPU time.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use diagnosis::evidence::{Connections, Descriptors, Memory, Part, View};
+use diagnosis::sockets::{Row, Socket, Watched, namespace_counts, table};
+use diagnosis::threads::{ThreadProfile, sample};
+use diagnosis::{Evidence, Process, descriptors};
+
+use super::names::OtherNames;
+use super::target::{Stat, Status, Target};
+
+/// Time between two looks at sockets, and its shortest length as a multiple of a look's own time.
+const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_OF_LOOKS: u32 = 20;
+
+/// Ticks a second in which the system counts CPU time for programs (`USER_HZ`).
+const TICKS: f64 = 100.0;
+
+/// Bytes of a kibibyte, and of a mebibyte.
+const KIB: i64 = 1024;
+const MIB: f64 = 1_048_576.0;
+
+/// Observations of the process.
+pub(crate) struct Seen {
+    pub(crate) evidence: Evidence,
+    /// Resident memory at the end, in bytes.
+    pub(crate) resident: Option<i64>,
+}
+
+/// Looks at the process for `duration`, or until it ends.
+pub(crate) fn watch(target: &Target, duration: Duration) -> Seen {
+    let process = target.process;
+    // Read what is gone once the process has ended.
+    let cpus = cpus(process);
+    let mut names = OtherNames::new(process);
+    let (began, ticks) = (Instant::now(), ticks(process));
+    let (samples, watched) = thread::scope(|scope| {
+        let rest = scope.spawn(|| rest(target, began, duration));
+        let samples = sample(process, duration, &|| target.is_alive());
+        (samples, rest.join().unwrap_or_default())
+    });
+    let seconds = began.elapsed().as_secs_f64();
+    let used = watched.ticks.saturating_sub(ticks.unwrap_or_default());
+    let is_over = !target.is_alive();
+    if !is_over {
+        // It may have loaded libraries meanwhile.
+        names = OtherNames::new(process);
+    }
+    let threads = ThreadProfile::new(samples, began.elapsed(), &mut names);
+    let mut not_seen: Vec<String> = threads.note.clone().into_iter().collect();
+    if is_over {
+        not_seen.push(format!("the process ended after {seconds:.1} s."));
+    } else if target.is_stopped {
+        not_seen.push("the process is stopped, as by Ctrl-Z: nothing in it runs.".to_owned());
+    }
+    let connections = watched.connections;
+    if connections.is_none() {
+        not_seen.push("sockets: its descriptors cannot be listed.".to_owned());
+    }
+    let memory = memory(&watched.resident, seconds);
+    Seen {
+        resident: watched.resident.last().copied(),
+        evidence: Evidence {
+            seconds,
+            cpus,
+            cpus_used: used as f64 / TICKS / seconds.max(f64::MIN_POSITIVE),
+            threads: Some(Arc::new(threads)),
+            memory,
+            connections,
+            descriptors: watched.descriptors,
+            view: View::Outside,
+            not_seen,
+            ..Evidence::default()
+        },
+    }
+}
+
+/// What is seen beside the threads.
+#[derive(Default)]
+struct Rest {
+    connections: Option<Connections>,
+    descriptors: Option<Descriptors>,
+    /// Resident memory without files, in bytes, look by look.
+    resident: Vec<i64>,
+    /// CPU time used by the end, in ticks.
+    ticks: u64,
+}
+
+fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
+    let process = target.process;
+    let before = namespace_counts(process);
+    let mut counts = before;
+    let (mut sockets, mut is_first) = (Watched::default(), true);
+    let mut rest = Rest::default();
+    let mut seen = descriptors::limit(process).map(|limit| Descriptors {
+        limit,
+        ..Descriptors::default()
+    });
+    let mut has_sockets = false;
+    loop {
+        let looked = Instant::now();
+        let is_over = began.elapsed() >= duration;
+        rest.ticks = rest.ticks.max(ticks(process).unwrap_or_default());
+        if let Some(kib) = Status::of(process).number("RssAnon") {
+            rest.resident
+                .push(i64::try_from(kib).unwrap_or_default() * KIB);
+        }
+        let rows = table(process);
+        if let Some(own) = own_sockets(process, &rows) {
+            has_sockets = true;
+            sockets.look(&own);
+        }
+        sockets.look_for_ended(&rows, is_first);
+        is_first = false;
+        counts = namespace_counts(process).or(counts);
+        if let (Some(seen), Ok(open)) = (&mut seen, descriptors::open(process)) {
+            seen.most_open = seen.most_open.max(open);
+            if seen.by_kind.is_empty() || is_over {
+                seen.by_kind = descriptors::by_kind(process);
+            }
+        }
+        if is_over || !target.is_alive() {
+            break;
+        }
+        let left = duration.saturating_sub(began.elapsed());
+        thread::sleep(PAUSE.max(looked.elapsed() * PAUSE_OF_LOOKS).min(left));
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    rest.connections = has_sockets.then(|| sockets.finish(seconds, before, counts));
+    rest.descriptors = seen;
+    rest
+}
+
+/// Returns the sockets of the table that the process has descriptors of, or `None` if these cannot be listed.
+fn own_sockets(process: Process, rows: &[Row]) -> Option<Vec<Socket>> {
+    let mut inodes = HashSet::new();
+    for entry in fs::read_dir(process.path("fd")).ok()?.flatten() {
+        let link = fs::read_link(entry.path()).unwrap_or_default();
+        inodes.extend(inode(&link));
+    }
+    let own = rows.iter().filter(|row| inodes.contains(&row.inode));
+    Some(own.map(Row::socket).collect())
+}
+
+/// Returns the number in a link such as `socket:[4711]`.
+fn inode(link: &Path) -> Option<u64> {
+    let number = link.to_str()?.strip_prefix("socket:[")?;
+    number.strip_suffix(']')?.parse().ok()
+}
+
+/// Returns the CPU time that the process has used, in ticks.
+fn ticks(process: Process) -> Option<u64> {
+    Stat::of(process).map(|stat| stat.ticks)
+}
+
+/// Returns the number of CPUs on which the process may run: its list has parts such as `0-3` and `7`.
+fn cpus(process: Process) -> usize {
+    let status = Status::of(process);
+    let list = status.text("Cpus_allowed_list").unwrap_or_default();
+    let mut cpus = 0;
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
+            cpus += (last + 1).saturating_sub(first);
+        }
+    }
+    cpus.max(1)
+}
+
+fn memory(resident: &[i64], seconds: f64) -> Option<Memory> {
+    let last = *resident.last()?;
+    let part = Part::of(resident.iter().copied());
+    let mib = last as f64 / MIB;
+    let says = if part.grows() {
+        let rate = part.growth() as f64 / MIB / seconds;
+        format!("{mib:.0} MiB are resident, which grows by {rate:.1} MiB a second")
+    } else {
+        format!("{mib:.0} MiB are resident, which does not grow")
+    };
+    Some(Memory {
+        seconds,
+        live: part,
+        tasks: Part::default(),
+        says,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_names_its_socket() {
+        assert_eq!(inode(Path::new("socket:[4711]")), Some(4711));
+        assert_eq!(inode(Path::new("/dev/null")), None);
+    }
+
+    #[test]
+    fn the_calling_process_may_run_somewhere_and_uses_memory() {
+        assert!(cpus(Process::this()) >= 1);
+        let memory = memory(&[10 << 20; 12], 1.0).unwrap();
+        assert!(
+            memory
+                .says
+                .contains("10 MiB are resident, which does not grow")
+        );
+    }
+}
