@@ -1,6 +1,6 @@
 //! Names of another program's functions, by blazesym, from the files that the process has in memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 
 use await_profile::{is_foreign, portable};
@@ -111,29 +111,25 @@ impl Names for OtherNames {
     }
 
     fn note(&self, known: &HashMap<usize, Vec<NamedFrame>>) -> Option<String> {
-        let (mut without_names, mut without_lines) = (BTreeSet::new(), BTreeSet::new());
+        let (mut all, mut without_names, mut without_lines) = (0, 0, 0);
         for (address, frames) in known {
-            let Some(code) = self
-                .code_at(*address as u64)
-                .filter(|code| code.name == self.program)
-            else {
+            let code = self.code_at(*address as u64);
+            if code.is_none_or(|code| code.name != self.program) {
                 continue;
-            };
-            // What the dynamic linker needs is named even in a stripped program.
-            if frames.is_empty() {
-                without_names.insert(&code.name);
-            } else if frames.iter().all(|frame| frame.line == 0) {
-                without_lines.insert(&code.name);
             }
+            all += 1;
+            without_names += usize::from(frames.is_empty());
+            without_lines += usize::from(frames.iter().all(|frame| frame.line == 0));
         }
+        // A few are always without: the standard library's, and what starts the program.
         let program = file_name(&self.program);
-        if !without_names.is_empty() {
+        if without_names * 2 > all {
             return Some(format!(
                 "no debug information: {program} is stripped, so its functions and lines have no names here. Set debug = \
                  \"limited\" and strip = \"none\" in its Cargo profile."
             ));
         }
-        (!without_lines.is_empty()).then(|| {
+        (without_lines * 2 > all).then(|| {
             format!(
                 "no debug information: {program} has names of functions, and no lines. Set debug = \"limited\" in its \
                  Cargo profile."

@@ -17,7 +17,7 @@ use super::target::{Stat, Status, Target};
 
 /// Time between two looks at sockets, and its shortest length as a multiple of a look's own time.
 const PAUSE: Duration = Duration::from_millis(100);
-const PAUSE_OF_LOOKS: u32 = 20;
+const PAUSE_OF_LOOKS: u32 = 9;
 
 /// Ticks a second in which the system counts CPU time for programs (`USER_HZ`).
 const TICKS: f64 = 100.0;
