@@ -1,0 +1,156 @@
+//! A look at other programs from outside.
+//!
+//! `cargo test -p look-client --features pid`: the feature is off by default, and so are these tests.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// Returns an example of this crate, which cargo builds beside its tests.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    folder.join("examples").join(name)
+}
+
+/// A program that ends with the test.
+struct Program(Child);
+
+impl Program {
+    /// Starts a program, and waits until it says that it is ready.
+    fn start(program: &Path, fault: &str) -> Self {
+        let mut command = Command::new(program);
+        let mut child = command.arg(fault).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let output = child.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(child)
+    }
+
+    /// Looks at it for some seconds, and returns what is said.
+    fn look(&self, seconds: &str) -> String {
+        let output = look(&["--pid", &self.0.id().to_string(), "--seconds", seconds]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Returns the states of its threads: `S` sleeps, `t` and `T` are stopped.
+    fn states(&self) -> String {
+        let mut states = String::new();
+        let tasks = format!("/proc/{}/task", self.0.id());
+        for task in fs::read_dir(tasks).unwrap() {
+            let stat = fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+            let (_, after) = stat.rsplit_once(") ").unwrap();
+            states.push(after.chars().next().unwrap());
+        }
+        states
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn look(words: &[&str]) -> Output {
+    Command::new(example("look")).args(words).output().unwrap()
+}
+
+/// Returns the number of the line in `examples/threads.rs` with this comment.
+fn line(comment: &str) -> String {
+    let text = include_str!("../examples/threads.rs");
+    let line = text.lines().position(|line| line.ends_with(comment));
+    format!("threads.rs:{}", line.unwrap() + 1)
+}
+
+#[test]
+fn a_deadlock_is_named_at_its_line_and_locks_in_order_are_not_accused() {
+    let threads = example("threads");
+    let said = Program::start(&threads, "deadlock").look("3");
+    let place = line("// waits here");
+    let first = said.lines().find(|line| line.starts_with("1. "));
+    let first = first.unwrap_or_else(|| panic!("{said}"));
+    assert!(first.contains("lock") && first.contains(&place), "{said}");
+    assert!(!said.contains("/debug/"), "no endpoints there: {said}");
+
+    let said = Program::start(&threads, "ordered").look("3");
+    assert!(!said.contains("deadlock"), "{said}");
+}
+
+#[test]
+fn a_place_that_computes_is_named() {
+    let said = Program::start(&example("threads"), "busy").look("3");
+    assert!(said.contains(&line("// computes here")), "{said}");
+}
+
+#[test]
+fn a_stripped_program_shows_its_threads_and_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let stripped = folder.path().join("threads");
+    fs::copy(example("threads"), &stripped).unwrap();
+    let strip = Command::new("strip").arg(&stripped).status();
+    assert!(
+        strip.is_ok_and(|status| status.success()),
+        "needs strip (binutils)"
+    );
+    let said = Program::start(&stripped, "deadlock").look("2");
+    assert!(said.contains("debug information"), "{said}");
+    // Calls and threads need no names of functions.
+    assert!(
+        said.contains("3 threads") && said.contains("clock_nanosleep"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_look_that_is_killed_leaves_no_thread_stopped() {
+    let program = Program::start(&example("threads"), "ordered");
+    let id = program.0.id().to_string();
+    for number in 0..20 {
+        let mut look = Command::new(example("look"));
+        look.args(["--pid", &id, "--seconds", "5"]);
+        let mut child = look.stdout(Stdio::null()).spawn().unwrap();
+        // Moments all over the beginning of a look, and of its stops.
+        std::thread::sleep(Duration::from_millis(number * 173 % 400));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // The kernel lets a thread go when its tracer has ended.
+        let mut states = String::new();
+        for _ in 0..100 {
+            states = program.states();
+            if !states.contains(['t', 'T']) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!states.contains(['t', 'T']), "{states}");
+    }
+    assert!(program.look("1").contains("threads"));
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_refused_in_a_sentence() {
+    for (words, code, says) in [
+        (&["--pid", "999999999"][..], 3, "999999999"),
+        (
+            &["--name", "no such program is there"],
+            3,
+            "no such program",
+        ),
+        (&["--pid", "1", "--name", "x"], 2, "--name"),
+        (&[], 2, "<URL"),
+    ] {
+        let output = look(words);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert!(said.contains(says), "{words:?}: {said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+}
