@@ -1,6 +1,7 @@
 //! Reports for people: tables, plots, flamegraphs, the HTML report and the capture folder, all derived from a
 //! record.
 
+pub(crate) mod boxes;
 pub mod capture;
 pub mod claims;
 pub mod gallery;

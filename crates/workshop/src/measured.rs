@@ -189,7 +189,8 @@ fn viewer_file(data: &ProfileData) -> Option<(String, Vec<u8>)> {
     Some((name, bytes.clone()))
 }
 
-fn published(
+/// Looks up a chapter's figures that were published elsewhere.
+pub(crate) fn published(
     workshop: &Workshop,
     file: &ChapterFile,
 ) -> Result<Vec<reference::Published>, CliError> {

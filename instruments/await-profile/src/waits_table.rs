@@ -1,43 +1,19 @@
 //! Well-known waits in stacks.
 
-use ecosystem::{Wait, WaitRow, is_within, waits};
+use ecosystem::{Wait, WaitRow, wait_in, waits};
 
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
-
-/// Returns the position of the outermost of the frames that belong to this well-known wait.
-fn find(row: &WaitRow, frames: &[Frame]) -> Option<usize> {
-    for place in &row.places {
-        if let Some(at) = outermost(place, frames) {
-            return Some(at);
-        }
-    }
-    None
-}
-
-/// Returns the position of the first frame of `place`, if the others lie further inwards in order.
-fn outermost(place: &[&str], frames: &[Frame]) -> Option<usize> {
-    let mut first = None;
-    let mut from = 0;
-    for path in place {
-        let is_there = |frame: &Frame| is_within(&frame.path, std::iter::once(*path));
-        let at = from + frames[from..].iter().position(is_there)?;
-        first = first.or(Some(at));
-        from = at + 1;
-    }
-    first
-}
 
 /// Returns the first row of the table that fits frames inside the reader's last one, and its outermost such frame.
 pub(crate) fn row_of(stack: &[Frame]) -> Option<(&'static WaitRow, usize)> {
     let own = stack.iter().rposition(|frame| frame.kind == FrameKind::Own);
     let inside = own.map_or(0, |own| own + 1);
-    for row in waits() {
-        if let Some(at) = find(row, &stack[inside..]) {
-            return Some((row, inside + at));
-        }
-    }
-    None
+    let paths: Vec<&str> = stack[inside..]
+        .iter()
+        .map(|frame| frame.path.as_str())
+        .collect();
+    wait_in(&paths).map(|(row, at)| (row, inside + at))
 }
 
 /// Returns the well-known wait at the end of this stack.

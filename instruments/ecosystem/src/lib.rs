@@ -22,4 +22,4 @@ pub use names::{
     is_within, place_of, public_path, starts_thread, waits_for_others,
 };
 pub use role::Role;
-pub use waits::{Wait, WaitKind, WaitRow, waits};
+pub use waits::{Wait, WaitKind, WaitRow, wait_in, waits};

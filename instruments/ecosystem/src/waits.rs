@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::names::is_within;
 use crate::tables::rows;
 
 /// Kind of thing that a request waits for.
@@ -132,6 +133,29 @@ impl WaitRow {
     pub fn is_frame(&self) -> bool {
         self.wait.what.starts_with('(')
     }
+
+    /// Returns the position of the outermost of these frames that belong to the wait.
+    fn position_in(&self, paths: &[&str]) -> Option<usize> {
+        for place in &self.places {
+            if let Some(at) = outermost(place, paths) {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
+/// Returns the position of the first frame of `place`, if the others lie further inwards in order.
+fn outermost(place: &[&str], paths: &[&str]) -> Option<usize> {
+    let mut first = None;
+    let mut from = 0;
+    for module in place {
+        let is_there = |path: &&str| is_within(path, std::iter::once(*module));
+        let at = from + paths[from..].iter().position(is_there)?;
+        first = first.or(Some(at));
+        from = at + 1;
+    }
+    first
 }
 
 static WAITS: LazyLock<Vec<WaitRow>> = LazyLock::new(|| {
@@ -144,6 +168,17 @@ static WAITS: LazyLock<Vec<WaitRow>> = LazyLock::new(|| {
 /// Returns all well-known waits; if several fit, the first one counts.
 pub fn waits() -> &'static [WaitRow] {
     &WAITS
+}
+
+/// Returns the first row of the table that fits these frames, the outer one first, and the position of its outermost
+/// frame.
+pub fn wait_in(paths: &[&str]) -> Option<(&'static WaitRow, usize)> {
+    for row in waits() {
+        if let Some(at) = row.position_in(paths) {
+            return Some((row, at));
+        }
+    }
+    None
 }
 
 fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {

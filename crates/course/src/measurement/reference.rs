@@ -14,7 +14,7 @@ pub struct Published {
     pub value: String,
     /// The table of the figures' file that holds it.
     pub source: String,
-    /// Its key in that table.
+    /// Its key in that table, with dots between the keys of nested ones.
     pub figure: String,
     /// The repository of the published code, where there is one.
     pub code: Option<String>,
@@ -41,15 +41,17 @@ pub fn look_up(
         .iter()
         .map(|reference| {
             let table = figures.get(&reference.source);
-            let value = table
-                .and_then(|table| in_words(table.get(&reference.figure)?))
-                .ok_or_else(|| {
-                    format!(
-                        "{shown_as}: there is no figure `{}` under [{}]; correct the [[reference]] in \
+            let mut value = table;
+            for key in reference.figure.split('.') {
+                value = value.and_then(|value| value.get(key));
+            }
+            let value = value.and_then(in_words).ok_or_else(|| {
+                format!(
+                    "{shown_as}: there is no figure `{}` under [{}]; correct the [[reference]] in \
                          chapter.toml or add the figure.",
-                        reference.figure, reference.source
-                    )
-                })?;
+                    reference.figure, reference.source
+                )
+            })?;
             let code = table.and_then(|table| table.get("url_of_code")?.as_str());
             Ok(Published {
                 label: reference.label.clone(),
@@ -64,10 +66,17 @@ pub fn look_up(
 }
 
 /// Formats a number or a string. The elements of an array, such as a figure for each stage, are joined by
-/// arrows.
+/// arrows. Those of a table follow their names.
 fn in_words(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::Integer(value) => Some(value.to_string()),
+        toml::Value::Table(values) => {
+            let mut words = Vec::new();
+            for (name, value) in values {
+                words.push(format!("{name} {}", in_words(value)?));
+            }
+            Some(words.join(", "))
+        }
         toml::Value::Float(value) => Some(value.to_string()),
         toml::Value::String(value) => Some(value.clone()),
         toml::Value::Array(values) => {

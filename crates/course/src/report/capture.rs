@@ -20,6 +20,7 @@ use crate::analysis::verdict::{Analysis, analyse};
 use crate::measurement::{
     claim::PROBLEM,
     record::{ConnectionsAt, Purpose, Record, Round},
+    reference::Published,
 };
 use crate::report::{
     plots::{self, Series},
@@ -270,13 +271,16 @@ fn connections(record: &Record) -> [(&'static str, Option<String>); 2] {
     ]
 }
 
-/// Derives a capture's tables, plots and flamegraphs again from its record.
+/// Derives a capture's tables, plots and flamegraphs again from its record. Figures published elsewhere were not
+/// measured here, so they are those of today.
 ///
 /// # Errors
 ///
 /// Fails like [`Capture::read`] and [`Capture::derived`], or if the folder cannot be written.
-pub fn derive(folder: &Path) -> Result<(), CaptureError> {
-    write_all(folder, &Capture::read(folder)?.derived()?)
+pub fn derive(folder: &Path, published: Vec<Published>) -> Result<(), CaptureError> {
+    let mut capture = Capture::read(folder)?;
+    capture.record.references = published;
+    write_all(folder, &capture.derived()?)
 }
 
 /// Derives a capture again in memory and compares it with the folder.
@@ -284,8 +288,9 @@ pub fn derive(folder: &Path) -> Result<(), CaptureError> {
 /// # Errors
 ///
 /// Names the first file that is missing, differs, or is left over.
-pub fn verify(folder: &Path) -> Result<(), CaptureError> {
-    let capture = Capture::read(folder)?;
+pub fn verify(folder: &Path, published: Vec<Published>) -> Result<(), CaptureError> {
+    let mut capture = Capture::read(folder)?;
+    capture.record.references = published;
     capture.verify_shares(folder)?;
     compare(folder, &capture.derived()?)
 }

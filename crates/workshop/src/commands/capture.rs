@@ -12,7 +12,7 @@ use course::report::capture;
 use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Capture;
-use crate::measured::{Order, measure};
+use crate::measured::{Order, measure, published};
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files};
 
@@ -31,10 +31,11 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     for chapter in &chapters {
         let folder = workshop.captures(chapter.number);
         if options.verify || options.derive {
+            let published = published(&workshop, &chapter.file()?)?;
             if options.verify {
-                capture::verify(&folder).map_err(CliError::bad)?;
+                capture::verify(&folder, published).map_err(CliError::bad)?;
             } else {
-                capture::derive(&folder).map_err(CliError::bad)?;
+                capture::derive(&folder, published).map_err(CliError::bad)?;
             }
             difference::derive(&workshop, chapter, options.verify)?;
             numa::derive(&folder, options.verify)?;

@@ -8,6 +8,7 @@ mod book;
 #[cfg(unix)]
 mod capstone;
 mod conditions;
+mod drawings;
 mod edits;
 mod features;
 #[cfg(target_os = "linux")]

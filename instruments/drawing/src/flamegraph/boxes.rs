@@ -47,6 +47,29 @@ impl Boxes {
         text
     }
 
+    /// Returns the widest box with a top of its own, its name and its share, except the one called `except`. The top is
+    /// what no box lies above.
+    pub fn widest_top(&self, except: &str) -> Option<(String, String)> {
+        let mut widest: Option<(&str, u64)> = None;
+        self.tops(&mut |name, weight| {
+            if name != except && widest.is_none_or(|(_, most)| weight > most) {
+                widest = Some((name, weight));
+            }
+        });
+        widest.map(|(name, weight)| (name.to_owned(), share(weight, self.weight)))
+    }
+
+    /// Calls `see` for every box above which there is none.
+    fn tops<'a>(&'a self, see: &mut impl FnMut(&'a str, u64)) {
+        for (name, box_) in &self.above {
+            if box_.above.is_empty() {
+                see(name, box_.weight);
+            } else {
+                box_.tops(see);
+            }
+        }
+    }
+
     /// Draws the picture. `colour` gives the colour of a frame. A line leads to the widest box whose name begins with
     /// each text in `pointed`, because the box may be too narrow to be seen.
     pub fn svg(

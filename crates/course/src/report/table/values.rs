@@ -14,8 +14,9 @@ use crate::measurement::{
     claim::{LoadMetric, PROBLEM, Quantity, Role},
     record::{Purpose, Record, Round},
 };
-use engine::{figures, metric::Unit, outcome::BystanderOutcome};
+use engine::{figures, metric::Unit, outcome::BystanderOutcome, profile::ProfileKind};
 
+use crate::report::boxes;
 use crate::report::rows::{median_text, secondary_text, unknown};
 use drawing::flamegraph::busy;
 
@@ -45,7 +46,7 @@ pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, St
         values.add(&name, figures::ratio(count.per_round));
     }
     for published in &record.references {
-        let name = format!("published-{}", published.figure);
+        let name = format!("published-{}", published.figure.replace('.', "-"));
         values.add(&name, published.value.clone());
     }
     anchors(
@@ -266,10 +267,18 @@ impl Values {
             let stacks = folded
                 .get(&profile.folded_name())
                 .map_or("", String::as_str);
-            if let Ok(Some((leaf, share))) = engine::folded::most_frequent_leaf(stacks) {
-                let leaf = format!("`{}`", leaf.replace('`', "'"));
-                self.add(&format!("{stem}-top"), leaf);
-                self.add(&format!("{stem}-top-share"), figures::percent(share));
+            let top = match profile.kind {
+                // A heap profile has no still picture, so its figures are those of the full one.
+                ProfileKind::Heap => engine::folded::most_frequent_leaf(stacks)
+                    .map(|top| top.map(|(leaf, share)| (leaf, figures::percent(share)))),
+                _ => boxes::widest_top(stacks, profile),
+            };
+            if let Ok(Some((name, share))) = top {
+                self.add(
+                    &format!("{stem}-top"),
+                    format!("`{}`", name.replace('`', "'")),
+                );
+                self.add(&format!("{stem}-top-share"), share);
             }
         }
     }

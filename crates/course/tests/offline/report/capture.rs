@@ -3,12 +3,17 @@
 use std::{fs, path::Path};
 
 use crate::report::captured::{capture, has};
+use course::measurement::reference::Published;
 use course::report::capture::{self, Capture, CaptureError};
 
 fn written() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     capture().write(folder.path()).unwrap();
     folder
+}
+
+fn published() -> Vec<Published> {
+    capture().record.references
 }
 
 #[track_caller]
@@ -18,17 +23,19 @@ fn text(folder: &Path, name: &str) -> String {
 
 #[track_caller]
 fn stale(folder: &tempfile::TempDir) -> String {
-    capture::verify(folder.path()).unwrap_err().to_string()
+    capture::verify(folder.path(), published())
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
 fn deriving_again_changes_nothing_and_other_tools_files_may_stay() {
     let folder = written();
-    capture::verify(folder.path()).unwrap();
-    capture::derive(folder.path()).unwrap();
+    capture::verify(folder.path(), published()).unwrap();
+    capture::derive(folder.path(), published()).unwrap();
     fs::write(folder.path().join("problem.cpu.pb.gz"), [0x1f, 0x8b]).unwrap();
     fs::write(folder.path().join("agreement.md"), "a study's").unwrap();
-    capture::verify(folder.path()).unwrap();
+    capture::verify(folder.path(), published()).unwrap();
 }
 
 #[test]
@@ -41,8 +48,8 @@ fn a_figure_typed_by_hand_is_found() {
         &error,
         &["table.md: differs from", "derive the capture again"],
     );
-    capture::derive(folder.path()).unwrap();
-    capture::verify(folder.path()).unwrap();
+    capture::derive(folder.path(), published()).unwrap();
+    capture::verify(folder.path(), published()).unwrap();
 }
 
 #[test]
@@ -51,7 +58,7 @@ fn files_that_are_missing_or_left_over_are_named() {
     let path = |name| folder.path().join(name);
     fs::rename(path("diff.cpu.svg"), path("old.cpu.svg")).unwrap();
     has(&stale(&folder), &["diff.cpu.svg: missing"]);
-    capture::derive(folder.path()).unwrap();
+    capture::derive(folder.path(), published()).unwrap();
     has(&stale(&folder), &["old.cpu.svg: left over"]);
     fs::remove_file(path("solution.await.folded")).unwrap();
     has(&stale(&folder), &["solution.await.folded: missing"]);
@@ -108,7 +115,7 @@ fn a_run_without_rounds_still_gives_a_capture_that_says_so() {
     capture.record.profiles.clear();
     capture.folded.clear();
     capture.write(folder.path()).unwrap();
-    capture::verify(folder.path()).unwrap();
+    capture::verify(folder.path(), published()).unwrap();
     assert!(text(folder.path(), "table.md").contains("Verdict: **invalid**"));
     assert!(!folder.path().join("plots/latency.svg").exists());
 }
