@@ -77,7 +77,7 @@ impl Latencies {
     pub(crate) fn all(&mut self, now: Instant) -> Vec<RouteLatency> {
         let mut all = Vec::new();
         for (name, route) in &mut self.routes {
-            route.turn(now);
+            route.advance(now);
             all.push(RouteLatency {
                 route: name.clone(),
                 p50: route.quantile(50),
@@ -104,7 +104,7 @@ impl Route {
     }
 
     fn add(&mut self, time: Duration, now: Instant) {
-        self.turn(now);
+        self.advance(now);
         let micros = u32::try_from(time.as_micros()).unwrap_or(LONGEST);
         self.recent[bucket(micros.min(LONGEST))] += 1;
         self.timed += 1;
@@ -116,7 +116,7 @@ impl Route {
     }
 
     /// Begins a new window if the recent one is over.
-    fn turn(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant) {
         if now.saturating_duration_since(self.since) < WINDOW {
             return;
         }
