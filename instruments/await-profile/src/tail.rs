@@ -405,18 +405,18 @@ impl TailRoute {
         };
         let first_line = format!(
             " {} of the time of {beyond} is {}; of the rest, {}.",
-            percent(first.slowest_share),
+            with_interval(first.slowest_share, first.slowest_interval),
             first.place,
-            percent(first.rest_share)
+            with_interval(first.rest_share, first.rest_interval)
         );
         lines[0].push_str(&first_line);
         for other in others.iter().take(1) {
             if other.extra_ms >= LEAST_OF_EXTRA * self.extra_ms() {
                 lines.push(format!(
                     "{} is {}; of the rest, {}.",
-                    percent(other.slowest_share),
+                    with_interval(other.slowest_share, other.slowest_interval),
                     other.place,
-                    percent(other.rest_share)
+                    with_interval(other.rest_share, other.rest_interval)
                 ));
             }
         }
@@ -428,7 +428,7 @@ impl TailRoute {
         }
         match (first.let_go_share, first.wait) {
             (Some(share), _) => lines.push(format!(
-                "It is let go by {} ({} of the ends that were seen, without waiters that wake each other).",
+                "These waits end at {}: {} of the ends that were seen, without waiters that wake each other.",
                 first.let_go_by.join(", "),
                 percent(share)
             )),
@@ -448,7 +448,7 @@ impl fmt::Display for Tail {
         if self.routes.is_empty() {
             writeln!(
                 f,
-                "No request began and ended in these {:.1} s.",
+                "No request began and ended in these {:.1} s. Put load on the service, or look longer.",
                 self.seconds
             )?;
         }
@@ -533,6 +533,21 @@ fn millis(millis: f64) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
+}
+
+/// Returns a share in percent, followed by its interval if there is one.
+fn with_interval(share: f64, interval: Option<Interval>) -> String {
+    match interval {
+        Some(Interval { low, high }) => {
+            format!(
+                "{} ({:.0} to {:.0})",
+                percent(share),
+                low * 100.0,
+                high * 100.0
+            )
+        }
+        None => percent(share),
+    }
 }
 
 #[cfg(feature = "flamegraph")]

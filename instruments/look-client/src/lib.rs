@@ -126,10 +126,19 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
 ///
 /// # Errors
 ///
-/// Fails as [`ask`] does.
+/// Fails as [`ask`] does, and if the endpoints know no tail.
 pub fn ask_for_tail(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
     let path = format!("/debug/look?seconds={seconds}&tail=99");
-    answer_of(url, &path, seconds, is_json)
+    let json = answer_of(url, &path, seconds, true)?;
+    // Endpoints of a version without tails ignore the parameter, and answer with an ordinary look.
+    let said: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
+    let (true, Some(text)) = (said["percentile"].is_number(), said["text"].as_str()) else {
+        return Err(CliError::invalid(format!(
+            "{url} answered without a tail: its debug endpoints are of an earlier version. Update debug-endpoints in \
+             the service, or look without --tail"
+        )));
+    };
+    Ok(if is_json { json } else { printable(text) })
 }
 
 /// Returns the answer of the debug endpoints at `url` for `path`, which they give after `seconds`.
@@ -226,10 +235,16 @@ mod tests {
             let (mut client, _) = listener.accept().unwrap();
             let mut request = [0; 4096];
             let length = client.read(&mut request).unwrap();
-            write!(client, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{{}}").unwrap();
+            let body = r#"{"percentile":99.0,"text":"None."}"#;
+            let length_of_body = body.len();
+            write!(
+                client,
+                "HTTP/1.1 200 OK\r\ncontent-length: {length_of_body}\r\n\r\n{body}"
+            )
+            .unwrap();
             String::from_utf8_lossy(&request[..length]).into_owned()
         });
-        assert_eq!(ask_for_tail(&url, 3.0, true).unwrap(), "{}");
+        assert_eq!(ask_for_tail(&url, 3.0, false).unwrap(), "None.");
         let asked = asked.join().unwrap();
         assert!(
             asked.starts_with("GET /debug/look?seconds=3&tail=99&format=json "),
@@ -254,6 +269,16 @@ mod tests {
             .unwrap();
         });
         format!("http://{address}")
+    }
+
+    #[test]
+    fn endpoints_that_know_no_tail_are_told_from_a_tail() {
+        for body in [r#"{"findings":[],"text":"Nothing."}"#, "1. Nothing."] {
+            let error = ask_for_tail(&server("200 OK", body), 1.0, false).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("answered without a tail"), "{text}");
+            assert!(text.contains("look without --tail"), "{text}");
+        }
     }
 
     #[test]
