@@ -1,11 +1,14 @@
-//! What recording incidents costs: CPU time per request of three servers that run at the same time, each under 1,000
-//! requests per second that arrive at random. One records incidents; two do not, and show the noise.
+//! What recording incidents costs, or a tail profile beyond an ordinary one: CPU time per request of three servers that run
+//! at the same time, each under 1,000 requests per second that arrive at random. One does what is measured; two do not, and
+//! show the noise.
 //!
 //! ```sh
-//! cargo run -p debug-endpoints --example incidents_cost -- 60    # rounds of five seconds
+//! cargo run -p debug-endpoints --example cost -- incidents 60    # rounds of five seconds
+//! cargo run -p debug-endpoints --example cost -- tail 60
 //! ```
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -24,6 +27,12 @@ const CONNECTIONS: u32 = 32;
 const MEAN_PAUSE: f64 = 0.032;
 
 const ROUND: Duration = Duration::from_secs(5);
+
+/// What a server does beside answering.
+const NOTHING: &str = "serve-without";
+const INCIDENTS: &str = "serve-with-incidents";
+const PROFILE: &str = "serve-with-profiles";
+const TAIL_PROFILE: &str = "serve-with-tail-profiles";
 
 /// A server in a process of its own.
 struct Server {
@@ -64,13 +73,34 @@ async fn item() -> &'static str {
     "tea\n"
 }
 
+/// Takes await profiles of ten seconds, one after the other.
+async fn take_profiles(admin: SocketAddr, parameter: &str) -> Result<(), Error> {
+    let request = format!(
+        "GET /debug/await?seconds=10{parameter} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    );
+    loop {
+        let mut stream = TcpStream::connect(admin).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        // The first has no requests: the load begins after it.
+        if !answer.starts_with("HTTP/1.1 200 ") && !answer.starts_with("HTTP/1.1 404 ") {
+            eprintln!("{answer}");
+        }
+    }
+}
+
 /// Serves until somebody kills it.
-async fn serve(with_incidents: bool) -> Result<(), Error> {
+async fn serve(kind: &str) -> Result<(), Error> {
     let mut debug = DebugEndpoints::new();
-    if with_incidents {
+    if kind == INCIDENTS {
         debug = debug.record_incidents(Incidents::new().learning_for(Duration::from_secs(60)));
     }
     let admin = debug.listen("127.0.0.1:0")?;
+    if kind == PROFILE || kind == TAIL_PROFILE {
+        let parameter = if kind == TAIL_PROFILE { "&tail=99" } else { "" };
+        tokio::spawn(take_profiles(admin, parameter));
+    }
     let app = Router::new()
         .route("/item", get(item))
         .layer(debug.layer())
@@ -218,23 +248,32 @@ fn compare(what: &str, one: &Server, base: &Server) {
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<(), Error> {
-    let argument = std::env::args().nth(1).unwrap_or_else(|| "60".to_owned());
-    if let "with" | "without" = argument.as_str() {
-        return serve(argument == "with").await;
-    }
-    let rounds = argument.parse()?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (measured, otherwise, rounds) = match arguments[..] {
+        [kind @ (NOTHING | INCIDENTS | PROFILE | TAIL_PROFILE)] => return serve(kind).await,
+        ["incidents", rounds] => (INCIDENTS, NOTHING, rounds.parse()?),
+        ["tail", rounds] => (TAIL_PROFILE, PROFILE, rounds.parse()?),
+        _ => {
+            return Err(
+                "say `incidents 60` or `tail 60`: what to measure, and for how many rounds".into(),
+            );
+        }
+    };
     let mut servers = [
-        Server::start("without")?,
-        Server::start("with")?,
-        Server::start("without")?,
+        Server::start(otherwise)?,
+        Server::start(measured)?,
+        Server::start(otherwise)?,
     ];
     load(&mut servers, rounds).await?;
     let [base, with, again] = &servers;
-    compare("with incidents", with, base);
+    compare(arguments[0], with, base);
     compare("without, again", again, base);
-    let mut stream = TcpStream::connect(&with.address).await?;
-    let admin = ask(&mut stream, "/admin").await?;
-    let mut stream = TcpStream::connect(admin).await?;
-    println!("{}", ask(&mut stream, "/debug/incidents").await?);
+    if measured == INCIDENTS {
+        let mut stream = TcpStream::connect(&with.address).await?;
+        let admin = ask(&mut stream, "/admin").await?;
+        let mut stream = TcpStream::connect(admin).await?;
+        println!("{}", ask(&mut stream, "/debug/incidents").await?);
+    }
     Ok(())
 }
