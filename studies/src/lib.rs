@@ -14,6 +14,8 @@
     reason = "a study ends with whatever error there is"
 )]
 
+pub mod strategies;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
