@@ -363,14 +363,21 @@ fn a_profile_without_a_wait_says_how_many_requests_were_answered_meanwhile() {
         "{}",
         quiet.text()
     );
-    let profile = begun(admin, "/debug/await", 3);
+    let mut said = String::new();
+    // On a machine that stands still for some seconds, the requests may come after the profile.
     for _ in 0..3 {
-        assert_eq!(ask(own, "/at-once").text(), "done");
+        let profile = begun(admin, "/debug/await", 3);
+        for _ in 0..3 {
+            assert_eq!(ask(own, "/at-once").text(), "done");
+        }
+        let answer = profile.join().expect("an answer");
+        said = answer.text();
+        // A request that was sampled in its microseconds makes a profile.
+        if answer.status == 200 || said.contains("but 3 finished meanwhile") {
+            return;
+        }
     }
-    let answer = profile.join().expect("an answer");
-    // A request that was sampled in its microseconds makes a profile.
-    let is_said = answer.text().contains("but 3 finished meanwhile");
-    assert!(answer.status == 200 || is_said, "{}", answer.text());
+    panic!("{said}");
 }
 
 #[test]
