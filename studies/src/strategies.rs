@@ -200,7 +200,9 @@ impl Queue {
         let oldest = waiting.jobs.pop_front();
         drop(waiting);
         self.by_callers.fetch_add(1, Ordering::Relaxed);
-        oldest.into_iter().for_each(|job| job());
+        if let Some(job) = oldest {
+            job();
+        }
     }
 
     /// Waits for the next job. `None` when the pool has been dropped.

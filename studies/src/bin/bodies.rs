@@ -242,9 +242,10 @@ fn print_published(
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for (cell, figure) in cells.iter().zip(measured) {
         let is_disk = cell.folder == folders[0].1;
-        let table = match is_disk {
-            true => &theirs["ns_per_iter_ebs_ext4"],
-            false => &theirs["ns_per_iter_tmpfs_huge"],
+        let table = if is_disk {
+            &theirs["ns_per_iter_ebs_ext4"]
+        } else {
+            &theirs["ns_per_iter_tmpfs_huge"]
         };
         let ns = |name: &str| Some(table.get(name)?.as_integer()? as f64);
         let (keep, strategy) = (cell.keep.name(), cell.strategy.name());
@@ -537,7 +538,8 @@ fn read_back(keep: Keep, mut file: File) -> io::Result<Summary> {
             let _ = map.advise(Advise::Sequential);
             if keep == Keep::MappedCopy {
                 count_copy(map.len());
-                summary.update(&map.to_vec());
+                let copy = map.to_vec();
+                summary.update(&copy);
             } else {
                 summary.update(&map);
             }
