@@ -187,18 +187,14 @@ fn print(cells: &[Cell]) -> Result<(), Failed> {
 
 /// Reads the published nanoseconds of a batch. None were published of a short queue.
 fn published_ns(theirs: &toml::Table, work: &str, strategy: Strategy) -> Option<f64> {
-    let name = match strategy {
-        Strategy::DispatchOrRun => return None,
-        Strategy::IntrusivePermit => {
-            return Some(theirs["semaphore_comparison_ns"].get(work)?.as_integer()? as f64);
-        }
-        Strategy::Dispatch => "dispatch_rx",
-        _ => strategy.name(),
+    let of_work = theirs["ns_per_iter"].get(work)?;
+    let ns = match strategy {
+        Strategy::DispatchOrRun => None,
+        Strategy::IntrusivePermit => theirs["semaphore_comparison_ns"].get(work),
+        Strategy::Dispatch => of_work.get("dispatch_rx"),
+        _ => of_work.get(strategy.name()),
     };
-    let mut rows = theirs["ns_per_iter"].as_array()?.iter();
-    let row = rows.find(|row| row[0].as_str() == Some(work))?.as_array()?;
-    let at = row.iter().position(|cell| cell.as_str() == Some(name))?;
-    Some(row.get(at + 1)?.as_integer()? as f64)
+    Some(ns?.as_integer()? as f64)
 }
 
 #[cfg(test)]
