@@ -80,9 +80,9 @@ fn own_ticks(stat: &str) -> Option<u64> {
 /// Reads a list of CPUs: `0-3,8`.
 fn cpus_in(list: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
-    for range in list.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        cpus.extend(first.parse().ok()?..=last.parse::<usize>().ok()?);
+    for part in list.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(from.parse().ok()?..=to.parse::<usize>().ok()?);
     }
     Some(cpus)
 }

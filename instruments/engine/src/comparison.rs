@@ -59,9 +59,10 @@ impl Comparison<'_> {
             left_out,
             ..
         } = run;
-        let verdict = match run.is_generator_bound {
-            true => generator_bound(&spoilt),
-            false => judge(self.deciding, self.goal, &rounds),
+        let verdict = if run.is_generator_bound {
+            generator_bound(&spoilt)
+        } else {
+            judge(self.deciding, self.goal, &rounds)
         };
         self.note(&spoilt, left_out.busy, &rounds, &mut notes);
         let mut profiles = Vec::new();

@@ -35,7 +35,7 @@ pub(super) enum Failure {
     /// The server ended the connection by GOAWAY, for this reason.
     #[cfg_attr(not(feature = "http2"), expect(dead_code))]
     GoAway(u32),
-    /// The server ended the request alone by RST_STREAM, for this reason.
+    /// The server ended the request alone by `RST_STREAM`, for this reason.
     #[cfg_attr(not(feature = "http2"), expect(dead_code))]
     Reset(u32),
     /// A whole answer whose gRPC status is another than 0.
