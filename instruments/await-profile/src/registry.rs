@@ -227,16 +227,15 @@ impl Registry {
         route.in_flight -= 1;
         let time = slot.timed.map(|(began, _)| began.elapsed());
         route.count(&slot, ending, time);
-        if let Some(time) = time.filter(|_| counts_for_latency(&slot, ending)) {
-            let now = Instant::now();
-            self.latencies_lock().add(&route.name, time, now);
-        }
+        let latency = time.filter(|_| counts_for_latency(&slot, ending));
+        let latency = latency.map(|time| (route.name.clone(), time));
         if let Some(ended) = &mut shard.ended {
             ended.add(&slot, time);
         }
         let Some(own) = Arc::get_mut(&mut slot) else {
             // The sampler or a kept waker also holds a reference.
             drop(shard);
+            self.add_latency(latency);
             return slot.retire();
         };
         let (waker, rare) = own.empty();
@@ -246,7 +245,15 @@ impl Registry {
         // The waker may own the task that is being polled: drop it outside the lock.
         drop(shard);
         drop(waker);
+        self.add_latency(latency);
         rare.map_or_else(Vec::new, |rare| rare.marks)
+    }
+
+    /// Counts a timed request for the latency of its route. All shards share that lock, so none is held meanwhile.
+    fn add_latency(&self, latency: Option<(Arc<str>, Duration)>) {
+        if let Some((route, time)) = latency {
+            self.latencies_lock().add(&route, time, Instant::now());
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
