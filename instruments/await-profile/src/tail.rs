@@ -37,7 +37,7 @@ const LEAST_OF_EXTRA: f64 = 0.2;
 /// thread computes, a timer or a socket may be due and have nobody to say so.
 const STALLED: Duration = Duration::from_millis(10);
 
-/// What the slowest requests of each route spent their time on, beside the rest of the route.
+/// Time of the slowest requests of each route, beside the rest of the route.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -75,7 +75,7 @@ pub struct TailRoute {
     pub slowest: TailGroup,
     /// All others.
     pub rest: TailGroup,
-    /// Whether there is a tail, and enough requests and samples to tell what it is.
+    /// State of the tail: none, too few requests or samples, or found.
     pub finding: TailFinding,
     /// Places where the slowest requests spend more time than the rest, the largest difference first.
     pub places: Vec<TailPlace>,
@@ -96,7 +96,7 @@ pub struct TailGroup {
     pub samples: u64,
 }
 
-/// Whether a route has a tail that the profile can explain.
+/// Answer to whether a route has a tail that the profile can explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -120,7 +120,7 @@ pub enum TailFinding {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TailPlace {
-    /// What is waited for, and the line of your own code that waits.
+    /// The wait, and the line of your own code that waits.
     pub place: String,
     /// Frames of the path there on which the slowest requests spend most time, from the route inwards.
     pub frames: Vec<String>,

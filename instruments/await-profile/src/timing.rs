@@ -1,6 +1,6 @@
 //! What the times of requests count for.
 
-/// What the time of a request counts for, if it is one of those that are timed.
+/// Use of a request's time, if it is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
     /// For nothing: its beginning was not seen.

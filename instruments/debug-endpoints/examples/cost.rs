@@ -28,7 +28,7 @@ const MEAN_PAUSE: f64 = 0.032;
 
 const ROUND: Duration = Duration::from_secs(5);
 
-/// What a server does beside answering.
+/// Extras of a server beside answering.
 const NOTHING: &str = "serve-without";
 const INCIDENTS: &str = "serve-with-incidents";
 const PROFILE: &str = "serve-with-profiles";

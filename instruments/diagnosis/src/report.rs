@@ -34,7 +34,7 @@ pub struct Report {
     cpu_profile: Option<String>,
     /// Number of workers of the watched runtimes.
     workers: usize,
-    /// Whether the process has debug endpoints that show what findings name.
+    /// Place from which the process was observed; from inside, findings name endpoints.
     #[serde(skip)]
     view: View,
     /// The most likely cause first; empty if nothing was found.
@@ -51,7 +51,7 @@ pub struct Report {
     pub not_seen: Vec<String>,
 }
 
-/// How requests ended, and how long they took.
+/// Outcomes of requests, and their times.
 #[derive(Debug, Serialize)]
 struct Outcomes {
     /// Requests that were answered in this time.

@@ -13,7 +13,7 @@ use studies::Failed;
 use studies::strategies::{Blocking, Strategy, Timer, published, quantile};
 use tokio::task::JoinSet;
 
-/// How long each cell runs in a round, and how many rounds there are.
+/// Length of each cell in a round, and number of rounds.
 const SPAN: Duration = Duration::from_secs(1);
 const ROUNDS: usize = 6;
 /// Microseconds of the published sleeps. The kernel adds its timer's slack, about 50.
@@ -28,7 +28,7 @@ const STRATEGIES: [Strategy; 6] = [
     Strategy::IntrusivePermit,
 ];
 
-/// What an operation does.
+/// Work of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// Nothing: what is left is the strategy's own cost.

@@ -34,7 +34,7 @@ use studies::strategies::{Blocking, Strategy, Timer, published, quantile};
 use tokio::task::JoinSet;
 use vmap::{Advise, Map};
 
-/// How long each cell runs in a round, and how many rounds there are.
+/// Length of each cell in a round, and number of rounds.
 const SPAN: Duration = Duration::from_millis(800);
 const ROUNDS: usize = 5;
 /// Requests at once, as published.
@@ -44,7 +44,7 @@ const LARGE: u64 = 8 * 1024 * 1024;
 const SMALL: u64 = 64 * 1024;
 /// Length of the chunks that the server sends, and of the pieces that are read back.
 const CHUNK: usize = 64 * 1024;
-/// How many bytes are written to a file at once. A policy by size keeps shorter bodies in memory.
+/// Number of bytes that are written to a file at once. A policy by size keeps shorter bodies in memory.
 const PART: usize = 256 * 1024;
 
 /// Bytes that this process copied from one place of its memory to another, or to or from a file.
@@ -53,7 +53,7 @@ static COPIED: AtomicU64 = AtomicU64::new(0);
 static IN_FILES: AtomicU64 = AtomicU64::new(0);
 static MOST_IN_FILES: AtomicU64 = AtomicU64::new(0);
 
-/// Where a body is kept.
+/// Place of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
     /// In memory, as the chunks that came.
@@ -134,7 +134,7 @@ fn mixed_cells(folders: &[(&str, PathBuf)]) -> Vec<Cell> {
     vec![cell(Keep::Ram), cell(Keep::File), cell(Keep::BySize)]
 }
 
-/// What the processes of a cell measured.
+/// Measurements of the processes of a cell.
 #[derive(Default)]
 struct Measured {
     batches_ms: Vec<f64>,
@@ -362,7 +362,7 @@ fn chunk(length: u64, number: u64, from: u64) -> Vec<u8> {
     chunk
 }
 
-/// What is known of a body once every byte of it has been read.
+/// Summary of a body, of which every byte was read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Summary {
     length: u64,

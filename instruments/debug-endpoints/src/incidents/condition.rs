@@ -29,7 +29,7 @@ pub(crate) enum Condition {
     },
 }
 
-/// What an observation changed.
+/// Change that an observation made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Nothing,

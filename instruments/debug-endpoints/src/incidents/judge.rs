@@ -22,7 +22,7 @@ const LONGEST_WINDOW: Duration = Duration::from_secs(60);
 /// Time for which a condition of the second is out of its range before it is an incident.
 const CONFIRMED_AFTER: Duration = Duration::from_secs(2);
 
-/// What an incident is of: its kind, and the route or runtime.
+/// Subject of an incident: its kind, and the route or runtime.
 pub(crate) type Key = (Kind, Arc<str>);
 
 /// Something that happened to an incident.
@@ -33,7 +33,7 @@ pub(crate) enum Event {
     /// It is to be recorded.
     Recorded {
         key: Key,
-        /// What left its range, as a sentence.
+        /// Sentence on the value that left its range.
         says: String,
         /// Time since it began.
         ago: Duration,
@@ -49,7 +49,7 @@ pub(crate) enum Event {
 pub(crate) struct Reading {
     pub(crate) key: Key,
     pub(crate) is_out: bool,
-    /// What is out of range, as a sentence.
+    /// Sentence on the value that is out of range.
     pub(crate) says: String,
 }
 

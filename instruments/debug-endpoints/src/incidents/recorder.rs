@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 32 << 10;
 /// Longest line in the log, in bytes.
 const LONGEST_LINE: usize = 1_000;
 
-/// What was seen at the time of an incident.
+/// Observations at the time of an incident.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) sentences: Vec<String>,
@@ -37,7 +37,7 @@ struct Incident {
     key: Key,
     at: SystemTime,
     began: Instant,
-    /// How long it lasted; `None` while it goes on.
+    /// Length of the incident; `None` while it goes on.
     lasted: Option<Duration>,
     seen: Seen,
 }
@@ -48,15 +48,15 @@ pub(crate) struct Shown {
     pub(crate) kind: Kind,
     /// Moment at which it began, in RFC 3339 and UTC.
     pub(crate) at: String,
-    /// How long it lasted, or has lasted until now.
+    /// Length of the incident, until now if it goes on.
     pub(crate) seconds: f64,
     /// True while it goes on.
     pub(crate) ongoing: bool,
-    /// What left its range first, then what the instruments say of it.
+    /// Sentences: first the value that left its range, then the instruments' findings.
     pub(crate) sentences: Vec<String>,
     /// Stacks of threads at that moment, folded, a line each.
     pub(crate) stacks: Vec<String>,
-    /// What requests waited for in one second, folded stacks, a line each.
+    /// Waits of requests in one second: folded stacks, a line each.
     pub(crate) waits: Vec<String>,
 }
 

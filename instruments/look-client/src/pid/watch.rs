@@ -81,7 +81,7 @@ pub(crate) fn watch(target: &Target, duration: Duration) -> Seen {
     }
 }
 
-/// What is seen beside the threads.
+/// Observations beside the threads.
 #[derive(Default)]
 struct Rest {
     connections: Option<Connections>,
