@@ -23,7 +23,7 @@ use crate::limits::checked_duration;
 use crate::look;
 use crate::memory;
 use crate::metrics;
-use crate::own_thread::OwnThread;
+use crate::own_thread::DESK;
 use crate::page;
 use crate::shared::Shared;
 use crate::sockets;
@@ -199,12 +199,10 @@ fn default_frequency() -> u32 {
     CpuProfiler::DEFAULT_FREQUENCY
 }
 
-/// Runs `write` on a thread of its own: a picture of many stacks takes a second, in which no request may wait. One at a
-/// time, since each takes memory.
+/// Runs `write` on a thread of its own: a picture of many stacks takes a second, in which no request may wait.
 async fn written(
     write: impl FnOnce() -> Result<Response, EndpointError> + Send + 'static,
 ) -> Result<Response, EndpointError> {
-    static DESK: OwnThread = OwnThread::new("debug-answers");
     DESK.run(|_| write()).await?
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::runtime::RuntimeMetrics;
 
 use crate::error::EndpointError;
-use crate::own_thread::{self, Until};
+use crate::own_thread::{self, Start, Until};
 use crate::runtimes::{Scope, Watched};
 
 /// Time between two ticks of a runtime, if few are watched.
@@ -290,7 +290,8 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
                 one.watched.handle.spawn(async { asked.run() });
             }
             // A pool that can start no thread at all panics, which may end the service.
-            if !one.has_ended && one.jobs.is_due(Instant::now()) && own_thread::can_start() {
+            let is_due = !one.has_ended && one.jobs.is_due(Instant::now());
+            if is_due && own_thread::try_start() == Start::Allowed {
                 one.jobs.ask();
                 let asked = asked(true);
                 one.watched.handle.spawn_blocking(|| asked.run());

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::cpu_profile::CpuProfile;
 use crate::error::EndpointError;
 use crate::heartbeat::{self, Heartbeat};
+use crate::own_thread::DESK;
 use crate::shared::Shared;
 use crate::{descriptors, evidence, memory, sockets};
 
@@ -75,9 +76,8 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     if let Some(waits) = waits {
         let upgraded = shared.waits.profiler().upgraded();
         // The summary adds up many stacks, which takes long.
-        let requests =
-            tokio::task::spawn_blocking(move || evidence::requests(&waits.summary(), upgraded));
-        seen.requests = requests.await.ok();
+        let requests = DESK.run(move |_| evidence::requests(&waits.summary(), upgraded));
+        seen.requests = told("await profile", requests.await, not_seen);
     }
     seen.runtimes = heartbeat
         .as_ref()

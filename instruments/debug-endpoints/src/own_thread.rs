@@ -76,10 +76,22 @@ pub(crate) fn no_thread(error: &io::Error) -> EndpointError {
     ))
 }
 
-/// Returns whether the system would start another thread now, for callers whose next step panics if it does not.
+/// Answer of the system to the question whether it would start another thread now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    Allowed,
+    Refused,
+    /// It started threads, and still counts them although they have ended. The next one may be refused.
+    Unknown,
+}
+
+/// Longest time for which a thread that has been joined may still be counted. The system has to run it once more.
+const STILL_COUNTED: Duration = Duration::from_millis(20);
+
+/// Asks whether the system would start another thread now, for callers whose next step panics if it does not.
 ///
 /// It starts two, so that one is left if somebody else takes one, and waits until the system no longer counts them.
-pub(crate) fn can_start() -> bool {
+pub(crate) fn try_start() -> Start {
     let before = own_threads();
     let start = |wait: mpsc::Receiver<()>| {
         let thread = Builder::new().name("probe".to_owned());
@@ -89,22 +101,24 @@ pub(crate) fn can_start() -> bool {
     };
     let (release, wait) = mpsc::channel();
     let Ok(first) = start(wait) else {
-        return false;
+        return Start::Refused;
     };
     let (release_second, wait) = mpsc::channel();
     let second = start(wait);
     drop((release, release_second));
     let _ = first.join();
     let Ok(second) = second else {
-        return false;
+        return Start::Refused;
     };
     let _ = second.join();
-    // A thread that has been joined may still be counted for a moment.
-    let patience = Instant::now() + Duration::from_millis(20);
-    while own_threads() > before && Instant::now() < patience {
+    let patience = Instant::now() + STILL_COUNTED;
+    while own_threads() > before {
+        if Instant::now() >= patience {
+            return Start::Unknown;
+        }
         std::thread::yield_now();
     }
-    true
+    Start::Allowed
 }
 
 /// Returns the number of threads of the process, as the system counts them.
@@ -114,6 +128,9 @@ fn own_threads() -> Option<f64> {
 
 /// Work that takes long, and megabytes of memory.
 type Work = Box<dyn FnOnce() + Send>;
+
+/// Thread that adds up what was seen and writes answers. One at a time, since each takes memory.
+pub(crate) static DESK: OwnThread = OwnThread::new("debug-answers");
 
 /// A thread for all work of a kind, started with the first work. A new thread for each work would cost memory: many
 /// allocators keep what a thread has freed for that thread.

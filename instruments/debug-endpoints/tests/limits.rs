@@ -7,31 +7,49 @@ use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use axum::Router;
 use axum::routing::get;
 use common::ask;
-use debug_endpoints::DebugEndpoints;
+use debug_endpoints::{DebugEndpoints, Incidents};
 use rlimit::Resource;
 
 /// Environment variable that tells a test which service to run.
 const SERVICE: &str = "LIMITED_SERVICE";
 
-const ENDPOINTS: [&str; 9] = [
-    "/debug/metrics",
-    "/debug/heartbeat",
-    "/debug/memory",
-    "/debug/sockets",
-    "/debug/await",
-    "/debug/threads",
-    "/debug/pprof/profile",
-    "/debug/pprof/heap",
-    "/debug/look",
+const ENDPOINTS: [&str; 16] = [
+    "/debug?",
+    "/debug/metrics?",
+    "/debug/heartbeat?",
+    "/debug/memory?",
+    "/debug/sockets?",
+    "/debug/await?",
+    "/debug/await?format=svg&",
+    "/debug/await?tail=99&",
+    "/debug/threads?",
+    "/debug/threads?format=svg&",
+    "/debug/pprof/profile?",
+    "/debug/pprof/flamegraph?",
+    "/debug/pprof/heap?",
+    "/debug/look?",
+    "/debug/look?tail=99&",
+    "/debug/incidents?",
 ];
 
-/// User with no process but that of the test: `RLIMIT_NPROC` counts all processes of a user, and root has no limit.
-const NOBODY_ELSE: u32 = 54_321;
+/// Returns a user with no process but the next service of this test: `RLIMIT_NPROC` counts all threads of a user, and
+/// root has no limit. Tests run at the same time, here and in other processes.
+fn nobody_else() -> u32 {
+    static SERVICES: AtomicU32 = AtomicU32::new(0);
+    let nth = SERVICES.fetch_add(1, Ordering::Relaxed);
+    1_000_000 + std::process::id() * 100 + nth
+}
+
+/// Held while a program is copied, and while one is started: a child that is started meanwhile has the copy open for
+/// writing until it runs its own program, and the system runs no program that is open for writing.
+static STARTING: Mutex<()> = Mutex::new(());
 
 fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("this is Linux");
@@ -45,16 +63,22 @@ fn service_process(test: &str, what: &str) -> String {
     let mut folder = tempfile::Builder::new();
     let folder = folder.permissions(readable).tempdir().expect("a folder");
     let program = folder.path().join("service");
-    fs::copy(std::env::current_exe().expect("this program"), &program).expect("copied");
+    let own = std::env::current_exe().expect("this program");
+    let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    fs::copy(own, &program).expect("copied");
     let mut service = Command::new(program);
     service
         .args(["--exact", test, "--nocapture"])
         .env(SERVICE, what)
-        .current_dir("/");
+        .current_dir("/")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     if is_root() {
-        service.uid(NOBODY_ELSE);
+        service.uid(nobody_else());
     }
-    let output = service.output().expect("started");
+    let service = service.spawn().expect("started");
+    drop(starting);
+    let output = service.wait_with_output().expect("it ends");
     let printed = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -78,7 +102,7 @@ fn begin(mut runtime: tokio::runtime::Builder) -> SocketAddr {
     let (address, addresses) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         runtime.block_on(async {
-            let debug = DebugEndpoints::new();
+            let debug = DebugEndpoints::new().record_incidents(Incidents::new());
             let app = Router::new()
                 .route("/", get(async || "ok"))
                 .layer(debug.layer());
@@ -95,7 +119,7 @@ fn begin(mut runtime: tokio::runtime::Builder) -> SocketAddr {
 /// Asks all endpoints. Each has to answer, or to say why it cannot with one of the words `why`.
 fn ask_all(admin: SocketAddr, why: &[&str]) {
     for path in ENDPOINTS {
-        let answer = ask(admin, &format!("{path}?seconds=0.1"));
+        let answer = ask(admin, &format!("{path}seconds=0.1"));
         let text = answer.text();
         // Without requests there is no await profile; without its feature, no heap profile.
         assert!(
@@ -129,8 +153,8 @@ fn a_service_that_can_start_no_more_threads_answers_and_lives() {
             }
         }
         for word in [
-            "/debug/heartbeat: this takes a thread",
-            "/debug/look: this takes a thread",
+            "/debug/heartbeat?: this takes a thread",
+            "/debug/look?: this takes a thread",
         ] {
             assert!(refused.contains(word), "no `{word}` in {refused}");
         }
@@ -162,7 +186,7 @@ fn a_service_that_is_left_little_memory_answers_and_lives() {
             );
         }
         if cfg!(feature = "cpu") {
-            let word = "/debug/threads: a profile may take";
+            let word = "/debug/threads?: a profile may take";
             assert!(refused.contains(word), "no `{word}` in {refused}");
         }
         return;

@@ -20,7 +20,7 @@ use crate::incidents::options::Incidents;
 use crate::incidents::recorder::Recorder;
 use crate::incidents::traffic::Traffic;
 use crate::memory_left;
-use crate::own_thread;
+use crate::own_thread::{self, Start};
 use crate::runtimes::Runtimes;
 
 /// Longest time between two looks at the workers. A look finds the caches cold, so its price is a wake and what it
@@ -307,11 +307,11 @@ impl Watcher {
                 says,
             });
         };
-        let starts_threads = own_thread::can_start();
+        let start = own_thread::try_start();
         let says = "The system starts no further thread for this process.";
-        read(Kind::Threads, !starts_threads, says.to_owned());
+        read(Kind::Threads, start == Start::Refused, says.to_owned());
         // A pool that can start no thread at all panics, which may end the service.
-        if starts_threads {
+        if start == Start::Allowed {
             for runtime in &mut self.watched {
                 runtime.ask_pool();
             }
