@@ -66,7 +66,7 @@ pub(crate) struct Watch {
     /// Stack that woke the request. Its room is reserved from the start, since a wake may happen under
     /// any lock.
     pub(crate) woken_from: Vec<usize>,
-    /// Sample that stands for the request in its follow-ups: the last mark of the first captured poll.
+    /// Sample that stands for the request in its follow-ups: the first mark of the first captured poll.
     first: u32,
     /// Waits of earlier polls, with the time of the poll.
     kept: Vec<(Weak<Kept>, RawStack, Instant)>,
@@ -117,15 +117,18 @@ impl Watch {
     /// Returns a watch for the samples of these marks. It continues `earlier` if that belongs to the
     /// same profile. None if there are no marks.
     pub(crate) fn of(marks: &[Mark], earlier: Option<Box<Watch>>) -> Option<Box<Self>> {
-        let last = marks.last()?;
-        let session = &last.session;
+        let session = &marks.last()?.session;
+        let of_session = marks
+            .iter()
+            .filter(|mark| Arc::ptr_eq(&mark.session, session));
+        let samples: Vec<u32> = of_session.map(|mark| mark.sample).collect();
         let is_same = |watch: &Watch| Arc::ptr_eq(&watch.session, session);
         let new = || {
             Box::new(Watch {
                 session: session.clone(),
                 samples: Vec::new(),
                 woken_from: Vec::with_capacity(MAX_WAKE_FRAMES),
-                first: last.sample,
+                first: samples[0],
                 kept: Vec::new(),
                 last: Vec::new(),
                 polls_left: MAX_FOLLOWED,
@@ -133,10 +136,7 @@ impl Watch {
             })
         };
         let mut watch = earlier.filter(|watch| is_same(watch)).unwrap_or_else(new);
-        let of_session = marks
-            .iter()
-            .filter(|mark| Arc::ptr_eq(&mark.session, session));
-        watch.samples.extend(of_session.map(|mark| mark.sample));
+        watch.samples.extend(samples);
         Some(watch)
     }
 
@@ -240,4 +240,40 @@ pub(crate) fn answer(
         answer,
         costs,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(session: &Arc<Session>, sample: u32) -> Mark {
+        Mark {
+            session: session.clone(),
+            sample,
+            at: Instant::now(),
+        }
+    }
+
+    #[test]
+    fn the_first_of_several_marks_stands_for_the_request() {
+        let (earlier, session) = (Arc::default(), Arc::default());
+        let marks = [mark(&earlier, 9), mark(&session, 3), mark(&session, 4)];
+        let watch = Watch::of(&marks, None);
+        let mut watch = watch.expect("it has marks");
+        // The same wait is marked again before something ends it.
+        watch = Watch::of(&[mark(&session, 7)], Some(watch)).expect("it goes on");
+        watch.woken_from.push(1);
+        watch.send();
+        let wakes = session.take_releases();
+        assert_eq!(wakes[0].samples, [3, 4, 7]);
+        assert!(wakes[0].is_first);
+        assert_eq!(
+            watch.first, 3,
+            "its follow-ups are those of the same sample"
+        );
+        // What it waits for afterwards is another wait.
+        watch = Watch::of(&[mark(&session, 8)], Some(watch)).expect("it goes on");
+        watch.send();
+        assert!(!session.take_releases()[0].is_first);
+    }
 }
