@@ -1,5 +1,6 @@
 //! Findings of a profile in sentences.
 
+use ecosystem::thresholds::{IN_A_ROW, IN_A_ROW_MS, LISTED, UNPOLLED_REQUESTS};
 use ecosystem::{PathMeaning, WaitKind};
 
 use crate::fold::{ONE_OF_SEVERAL, Release, Share};
@@ -7,18 +8,10 @@ use crate::profile::Profile;
 use crate::summary::{Remark, RouteSummary, Summary};
 use crate::unpolled::Unpolled;
 
-/// Smallest share of the requests in flight at which a place gets a remark.
-const LEAST_SHARE: f64 = 0.1;
 /// Smallest share for waits for a new connection. A client that keeps its connections has next to none.
 const LEAST_OF_CONNECTIONS: f64 = 0.02;
 /// Most places that get a remark.
 const MOST_PLACES: usize = 6;
-/// Fewest waits in a row for a remark. One statement has two: one for its connection, and its own.
-const MANY: f64 = 4.0;
-/// Shortest wait in a row, in milliseconds, for a remark. Shorter ones are parts of one answer.
-const LEAST_OF_EACH: f64 = 0.5;
-/// Fewest requests for a remark about unpolled futures. Fewer may be chance.
-const FEWEST_REQUESTS: u64 = 3;
 
 impl Profile {
     /// Returns the findings of this profile in sentences: first futures that nobody polls, then the places
@@ -32,10 +25,10 @@ impl Summary {
     /// Returns the remarks about these figures.
     pub(crate) fn remarked(&self) -> Vec<Remark> {
         let unpolled = self.unpolled.iter();
-        let unpolled = unpolled.filter(|unpolled| unpolled.requests >= FEWEST_REQUESTS);
+        let unpolled = unpolled.filter(|unpolled| unpolled.requests >= UNPOLLED_REQUESTS);
         let is_told = |place: &&Share| match place.wait.map(|wait| wait.kind) {
             Some(WaitKind::NewConnection) => place.share >= LEAST_OF_CONNECTIONS,
-            _ => place.share >= LEAST_SHARE,
+            _ => place.share >= LISTED,
         };
         let places = together(&self.places);
         let places = places.iter().filter(is_told).take(MOST_PLACES);
@@ -111,7 +104,7 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
     let in_a_row = place.in_a_row.filter(|_| is_asked_for);
     let in_a_row = in_a_row.filter(|times| {
         let each = place.ms_per_request.unwrap_or_default() / times;
-        *times >= MANY && each >= LEAST_OF_EACH
+        *times >= IN_A_ROW && each >= IN_A_ROW_MS
     });
     let times = in_a_row.map_or_else(String::new, |times| {
         format!(

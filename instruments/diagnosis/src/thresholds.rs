@@ -2,6 +2,9 @@
 //!
 //! Each rule's test builds evidence just below a threshold and at it. It expects no finding below, and one at it.
 
+// The await profile's remarks share these.
+pub use ecosystem::thresholds::{IN_A_ROW, IN_A_ROW_MS, LISTED, UNPOLLED_REQUESTS};
+
 // Weights: above 2, nothing else can go on; above 1, all requests that pass there wait; below 1, some do.
 
 /// Weight of threads that run requests and are blocked in a call, plus the share of the worst.
@@ -72,8 +75,6 @@ pub const SAMPLES_OF_EACH: f64 = 10.0;
 /// Smallest share of all requests at which the report names a place inside the service, instead of sending the reader
 /// outside.
 pub const MUCH_OF_ALL: f64 = 0.4;
-/// Smallest share of all requests in flight at which a place is listed.
-pub const LISTED: f64 = 0.1;
 /// Mean number of requests at once from which one waits for another.
 pub const QUEUE: f64 = 1.0;
 /// Requests at once on one HTTP/2 connection from which they may queue for it.
@@ -82,12 +83,6 @@ pub const MANY_STREAMS: f64 = 6.0;
 pub const MANY_ON_ONE: f64 = 3.0;
 /// Milliseconds that a request waits, from which a queue on a shared connection matters.
 pub const SHARED_MS: f64 = 5.0;
-/// Waits in a row for the same thing, from which they are more than one statement and its connection.
-pub const IN_A_ROW: f64 = 4.0;
-/// Milliseconds of each wait in a row, below which the waits are for parts of one answer.
-pub const IN_A_ROW_MS: f64 = 0.5;
-/// Fewest requests seen with futures that they do not poll.
-pub const UNPOLLED_REQUESTS: u64 = 3;
 /// Shortest time, in seconds, in which requests of a route were in flight and none finished.
 pub const STANDSTILL: f64 = 1.0;
 /// Share of requests whose clients left, from which ended connections are put down to those clients.

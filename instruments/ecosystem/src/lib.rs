@@ -14,6 +14,7 @@ mod crate_of;
 mod names;
 mod role;
 mod tables;
+pub mod thresholds;
 mod waits;
 
 pub use crate_of::crate_of;
