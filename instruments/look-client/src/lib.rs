@@ -289,7 +289,7 @@ mod tests {
         let error = ask(&server("500 No", body), 1.0, false).unwrap_err();
         let encoded = r#"{ "latency_ms": 0.5, "text": "\u001b[2Jgone" }"#;
         for text in [said, error.to_string(), inside(encoded, 0.6).unwrap()] {
-            assert!(!text.contains('\u{1b}') && text.contains("u{1b}"), "{text}");
+            assert!(!text.contains('\u{1b}') && text.contains("u001b"), "{text}");
         }
     }
 }

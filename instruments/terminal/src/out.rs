@@ -2,12 +2,17 @@
 //! library's macros would then panic in the middle of a command.
 //!
 //! Some of the printed text comes from servers, and terminals obey control characters: they can set a title, hide
-//! text, or write to the clipboard. Only line ends, tabs and colours pass.
+//! text, or write to the clipboard. Other characters hide text or turn its direction. Of all these only line ends, tabs and
+//! colours pass.
 
-use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
+
+use engine::printable;
+
+/// Begin of a terminal's commands, among them colours.
+const ESCAPE: &str = "\x1b[";
 
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
@@ -24,35 +29,28 @@ pub fn tell(text: Arguments<'_>) {
     let _ = anstream::stderr().write_all(harmless(&text).as_bytes());
 }
 
-/// Returns `text` with a visible sign in place of each control character that could do more than end a line, indent,
-/// or choose a colour.
-fn harmless(text: &str) -> Cow<'_, str> {
-    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(is_harmful) {
-        return Cow::Borrowed(text);
-    }
-    let mut harmless = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let taken = colour(rest).unwrap_or(c.len_utf8());
-        let (piece, after) = rest.split_at(taken);
-        match c {
-            '\r' if after.starts_with('\n') => {}
-            _ if taken == c.len_utf8() && is_harmful(c) => {
-                harmless.push(char::REPLACEMENT_CHARACTER);
-            }
-            _ => harmless += piece,
+/// Returns `text` with its colours as they are, and everything else through [`printable`].
+fn harmless(text: &str) -> String {
+    let mut pieces = text.split(ESCAPE);
+    let mut safe = printable(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (colour, rest) = piece.split_at(colour(piece).unwrap_or(0));
+        if colour.is_empty() {
+            safe += &printable(ESCAPE);
+        } else {
+            safe += ESCAPE;
         }
-        rest = after;
+        safe += colour;
+        safe += &printable(rest);
     }
-    Cow::Owned(harmless)
+    safe
 }
 
-/// Returns the length of the colour or style that `text` begins with: `ESC [ 1 ; 31 m`.
+/// Returns the length of the colour or style that `text` begins with, after its [`ESCAPE`]: `1;31m`.
 fn colour(text: &str) -> Option<usize> {
-    let (numbers, _) = text.strip_prefix("\x1b[")?.split_once('m')?;
+    let (numbers, _) = text.split_once('m')?;
     let is_one = numbers.bytes().all(|b| b.is_ascii_digit() || b == b';');
-    is_one.then_some("\x1b[m".len() + numbers.len())
+    is_one.then_some(numbers.len() + "m".len())
 }
 
 fn note(written: io::Result<()>) {
@@ -101,10 +99,15 @@ mod tests {
             ("plain, ✓\n\tindented\n", "plain, ✓\n\tindented\n"),
             ("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m"),
             ("of Windows\r\n", "of Windows\n"),
-            ("\x1b]52;c;ZXZpbA==\x07", "\u{fffd}]52;c;ZXZpbA==\u{fffd}"),
-            ("\x1b[2Jgone\rover", "\u{fffd}[2Jgone\u{fffd}over"),
-            ("\x1b[31", "\u{fffd}[31"),
-            ("\u{9b}2J", "\u{fffd}2J"),
+            ("\x1b]52;c;ZXZpbA==\x07", "\\u001b]52;c;ZXZpbA==\\u0007"),
+            (
+                "\x1b[2Jgone\x1b[1mbold\rover",
+                "\\u001b[2Jgone\x1b[1mbold\\u000dover",
+            ),
+            ("\x1b[31", "\\u001b[31"),
+            ("\u{9b}2J", "\\u009b2J"),
+            ("safe\u{202e}live", "safe\\u202elive"),
+            ("zero\u{200b}width", "zero\\u200bwidth"),
         ] {
             assert_eq!(harmless(text), expected, "{text:?}");
         }

@@ -36,7 +36,7 @@ impl ChapterFileError {
         Self {
             file: file.to_owned(),
             line: error.span().map(|span| line(span.start)),
-            what: printable(&what),
+            what: in_a_line(&what),
         }
     }
 
@@ -45,13 +45,12 @@ impl ChapterFileError {
         Self {
             file: file.to_owned(),
             line: None,
-            what: printable(what),
+            what: in_a_line(what),
         }
     }
 }
 
-/// Replaces control characters, because a quoted name may hold a line break or a sequence that moves a
-/// terminal's cursor.
-fn printable(what: &str) -> String {
-    what.replace(char::is_control, "\u{fffd}")
+/// Makes one line that a terminal only shows: a quoted name may hold a line break, or a sequence that moves the cursor.
+fn in_a_line(what: &str) -> String {
+    engine::printable(what).replace('\n', "\\n")
 }
