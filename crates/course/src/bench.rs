@@ -4,7 +4,6 @@
 pub mod contract;
 pub mod counters;
 pub mod drivers;
-mod neighbours;
 pub mod profiling;
 pub mod proof;
 pub mod provenance;

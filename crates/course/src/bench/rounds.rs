@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::measurement::chapter_file::{ChapterFile, Scenario};
 use crate::measurement::record::{Purpose, Round};
+use cpu_time::ProcessTime;
+use engine::child::processes::CpuTimes;
 use engine::event::Event;
 use engine::load::interrupt::Interrupt;
 use engine::load::{GeneratorError, Progress};
@@ -14,7 +16,6 @@ use engine::outcome::Outcome;
 use engine::prometheus::Metrics;
 use engine::traffic::Traffic;
 
-use crate::bench::neighbours::CpuTime;
 use crate::bench::server::{Launch, Server, ServerError};
 use crate::bench::watch;
 use engine::environment::quota::throttled_so_far;
@@ -190,7 +191,8 @@ pub(crate) struct Watch {
     throttled: Option<Duration>,
     before: Metrics,
     began: Instant,
-    cpu_time: CpuTime,
+    own_cpu: ProcessTime,
+    machine: Option<CpuTimes>,
 }
 
 impl Watch {
@@ -203,7 +205,8 @@ impl Watch {
             began: Instant::now()
                 .checked_sub(server.age())
                 .unwrap_or_else(Instant::now),
-            cpu_time: CpuTime::now(),
+            own_cpu: ProcessTime::now(),
+            machine: CpuTimes::now(&[], 0.0),
         }
     }
 
@@ -229,11 +232,18 @@ impl Watch {
             outcome,
             readings: chapter.metrics().into_iter().filter_map(reading).collect(),
             server_cpu_s,
-            elsewhere_share: server_cpu_s.and_then(|used| self.cpu_time.used_elsewhere(used)),
+            elsewhere_share: self.elsewhere_share(server_cpu_s),
             throttled_s: throttled_since(self.throttled),
             wall_s: self.began.elapsed().as_secs_f64(),
             connections: Vec::new(),
         }
+    }
+
+    /// Returns the share of the machine's CPU time that neither this process nor the server used.
+    fn elsewhere_share(&self, server_cpu_s: Option<f64>) -> Option<f64> {
+        let own_s = self.own_cpu.elapsed().as_secs_f64() + server_cpu_s?;
+        let now = CpuTimes::now(&[], own_s)?;
+        Some(self.machine?.used_by_others(&now))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Instant;
 
 /// One living process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Process {
 }
 
 /// Scheduler ticks in a second, as `/proc` counts: `USER_HZ`, which Linux has fixed at 100 (proc(5)).
-pub const TICKS_A_SECOND: f64 = 100.0;
+const TICKS_A_SECOND: f64 = 100.0;
 
 /// Name of the variable that holds a child's number, in the environment of all that it starts.
 pub(super) const MARK: &str = "STARTED_BY_CHILD";
@@ -157,21 +158,74 @@ pub(crate) fn peak_memory(processes: &[Process]) -> Option<f64> {
     (!peaks.is_empty()).then(|| peaks.iter().sum())
 }
 
+/// CPU time of some CPUs up to a moment, and that of the programs which are measured on them.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuTimes {
+    at: Instant,
+    cpus: usize,
+    /// Busy seconds of all these CPUs together.
+    busy_s: f64,
+    /// CPU seconds of the measured programs.
+    own_s: f64,
+}
+
+impl CpuTimes {
+    /// Reads the time of `cpus`, or of the whole machine if that is empty. `own_s` is the CPU time of the measured
+    /// programs so far, in seconds. Returns `None` if the system does not report this.
+    pub fn now(cpus: &[usize], own_s: f64) -> Option<Self> {
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        let all = all_cpus(&stat);
+        let cpus = if cpus.is_empty() { &all } else { cpus };
+        Some(Self {
+            at: Instant::now(),
+            cpus: cpus.len(),
+            busy_s: busy_seconds_in(&stat, cpus)?,
+            own_s,
+        })
+    }
+
+    /// Returns the share (0 to 1) of the CPUs' time between `self` and `later` that other programs used, or that the
+    /// host gave to other machines.
+    pub fn used_by_others(&self, later: &Self) -> f64 {
+        let used = (later.busy_s - self.busy_s) - (later.own_s - self.own_s);
+        let all = later.at.duration_since(self.at).as_secs_f64() * self.cpus as f64;
+        if all > 0.0 {
+            (used / all).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
+    }
+}
+
 /// Returns the CPU seconds since boot that these CPUs spent on programs, or that the hypervisor took. Leaves out
 /// interrupts, because they serve the load.
 pub fn busy_seconds(cpus: &[usize]) -> Option<f64> {
-    let text = fs::read_to_string("/proc/stat").ok()?;
-    let ticks = cpus.iter().map(|cpu| {
-        let [user, nice, system, .., stolen] = cpu_ticks(&text, &format!("cpu{cpu}"))?;
-        Some(user + nice + system + stolen)
-    });
-    let ticks: u64 = ticks.sum::<Option<u64>>()?;
+    busy_seconds_in(&fs::read_to_string("/proc/stat").ok()?, cpus)
+}
+
+fn busy_seconds_in(stat: &str, cpus: &[usize]) -> Option<f64> {
+    let mut ticks = 0;
+    for cpu in cpus {
+        let [user, nice, system, .., stolen] = cpu_ticks(stat, &format!("cpu{cpu}"))?;
+        ticks += user + nice + system + stolen;
+    }
     Some(ticks as f64 / TICKS_A_SECOND)
+}
+
+/// Returns the CPUs that `/proc/stat` has a line for.
+fn all_cpus(stat: &str) -> Vec<usize> {
+    let mut cpus = Vec::new();
+    for line in stat.lines() {
+        let name = line.split_ascii_whitespace().next().unwrap_or_default();
+        let number = name.strip_prefix("cpu").unwrap_or_default();
+        cpus.extend(number.parse::<usize>().ok());
+    }
+    cpus
 }
 
 /// Returns the ticks in the line `name` of `/proc/stat`: user, nice, system, idle, waiting, interrupts, soft
 /// interrupts, stolen.
-pub fn cpu_ticks(stat: &str, name: &str) -> Option<[u64; 8]> {
+fn cpu_ticks(stat: &str, name: &str) -> Option<[u64; 8]> {
     let mut lines = stat.lines().map(str::split_ascii_whitespace);
     let fields = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
     let fields: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
@@ -180,6 +234,8 @@ pub fn cpu_ticks(stat: &str, name: &str) -> Option<[u64; 8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -200,5 +256,34 @@ mod tests {
         assert!(found.iter().any(|one| one.id == std::process::id()));
         assert!(peak_memory(&found).unwrap() > 1024.0 * 1024.0);
         assert!(busy_seconds(&[]) == Some(0.0));
+    }
+
+    #[test]
+    fn busy_and_stolen_time_is_told_from_idle_time_and_interrupts() {
+        let stat = "cpu  100 20 30 9000 500 1 2 47 8 0\n\
+                    cpu0 60 20 10 4000 250 1 1 40 4 0\n\
+                    cpu1 40 0 20 5000 250 0 1 7 4 0\nintr 5\n";
+        assert_eq!(all_cpus(stat), [0, 1]);
+        assert_eq!(busy_seconds_in(stat, &[0, 1]), Some(1.97));
+        assert_eq!(busy_seconds_in(stat, &[0]), Some(1.3));
+        assert_eq!(busy_seconds_in("cpu 1\ncpu0 1\n", &[0]), None);
+    }
+
+    #[test]
+    fn time_that_the_measured_programs_did_not_use_is_of_others() {
+        let at = Instant::now();
+        let times = |after: u64, busy_s: f64, own_s: f64| CpuTimes {
+            at: at + Duration::from_secs(after),
+            cpus: 2,
+            busy_s,
+            own_s,
+        };
+        let began = times(0, 100.0, 10.0);
+        // Eight seconds of two CPUs: ten were busy, and the measured programs used six of them.
+        let share = began.used_by_others(&times(8, 110.0, 16.0));
+        assert!((share - 0.25).abs() < 1e-9, "{share}");
+        // The two clocks have different steps.
+        assert!(began.used_by_others(&times(8, 105.0, 16.0)) == 0.0);
+        assert!(began.used_by_others(&began) == 0.0);
     }
 }

@@ -16,7 +16,7 @@ use crate::traffic::Traffic;
 use super::asked::{Comparison, ComparisonError, Side};
 use crate::answers::Asked;
 use crate::ask::get;
-use crate::child::processes;
+use crate::child::processes::CpuTimes;
 use crate::event::Event;
 use crate::service::{CommandServer, Launch};
 use crate::statistics;
@@ -213,7 +213,7 @@ impl Comparison<'_> {
             };
             let read = |server: &Instance| has_counters.then(|| self.read(server));
             let counted = read(&servers[index]);
-            let before = self.busy(servers);
+            let before = self.cpu_times(servers);
             let cpu_before = servers[index].cpu_s();
             let outcome = self.load(servers, index, &slice)?;
             let is_settled = settle(&servers[index]);
@@ -222,10 +222,8 @@ impl Comparison<'_> {
                 (Some(before), Some(now)) => Some(now - before),
                 _ => None,
             };
-            if let (Some(before), Some(now)) = (before, self.busy(servers)) {
-                let used = (now.all - before.all) - (now.own - before.own);
-                let wall = (now.at - before.at).as_secs_f64() * self.placement.server.len() as f64;
-                spoilt.foreign = spoilt.foreign.max((used / wall).min(1.0));
+            if let (Some(before), Some(now)) = (before, self.cpu_times(servers)) {
+                spoilt.foreign = spoilt.foreign.max(before.used_by_others(&now));
             }
             let generator = &outcome.generator;
             let so_far = spoilt.generator_cpu.into_iter();
@@ -254,17 +252,14 @@ impl Comparison<'_> {
         ))
     }
 
-    /// Returns the CPU seconds so far on the CPUs of the servers, and those of the servers themselves.
-    fn busy(&self, servers: &[Instance; 3]) -> Option<Busy> {
+    /// Returns the CPU time so far on the CPUs of the servers; `None` if nothing is pinned, because the generator shares
+    /// them then.
+    fn cpu_times(&self, servers: &[Instance; 3]) -> Option<CpuTimes> {
         if self.placement.server.is_empty() {
             return None;
         }
-        let own = servers.iter().map(Instance::cpu_s).sum::<Option<f64>>()?;
-        Some(Busy {
-            at: Instant::now(),
-            all: processes::busy_seconds(&self.placement.server)?,
-            own,
-        })
+        let own_s = servers.iter().map(Instance::cpu_s).sum::<Option<f64>>()?;
+        CpuTimes::now(&self.placement.server, own_s)
     }
 
     fn figures(&self, seen: &Seen, server: &Instance, traffic: &Traffic) -> Figures {
@@ -337,13 +332,6 @@ impl Comparison<'_> {
         let body = get(at, self.metrics_path, time_out).unwrap_or_default();
         counters(&String::from_utf8_lossy(&body))
     }
-}
-
-/// CPU seconds up to a moment.
-struct Busy {
-    at: Instant,
-    all: f64,
-    own: f64,
 }
 
 impl Seen {
