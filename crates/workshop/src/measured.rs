@@ -10,6 +10,7 @@ use course::bench::rounds::Bench;
 use course::measurement::chapter_file::ChapterFile;
 use course::measurement::reference;
 use course::report::capture::Capture;
+use engine::event::Event;
 use engine::load::interrupt::Interrupt;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
@@ -105,15 +106,12 @@ pub(crate) fn measure(
         .collect();
     let rustc = provenance::rustc_version(workshop.root());
     let terminal = Terminal::new();
+    let observer = |event: Event<'_>| terminal.show(event);
     let recorded = recording::record(&recording::Order {
         bench: Bench {
-            program: &programs.served,
             counted: programs.counted.as_deref(),
             arguments: &arguments,
-            chapter: &file,
-            placement: &course::bench::rounds::placement_of(&file),
-            interrupt,
-            observer: &|event| terminal.show(event),
+            ..Bench::new(&programs.served, &file, interrupt, &observer)
         },
         folder: &chapter.folder,
         variant: &order.variant,

@@ -138,10 +138,11 @@ impl Bench<'_> {
         load.duration = deadline(seconds);
         let enough = Interrupt::new();
         let server = self.start(variant, asked, 0)?;
+        let cpus = &self.placement.generator;
         std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
                 let settings = engine::load::Settings {
-                    cpus: &self.placement.generator,
+                    cpus,
                     interrupt: &enough,
                     progress: None,
                 };

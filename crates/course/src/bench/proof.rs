@@ -226,26 +226,14 @@ impl Proof {
             ]
         };
         // Only this thread reports events.
-        let Bench {
-            program,
-            counted,
-            arguments,
-            chapter,
-            placement,
-            interrupt,
-            observer: _,
-        } = *bench;
+        let (program, chapter, interrupt) = (bench.program, bench.chapter, bench.interrupt);
+        let arguments = bench.arguments;
         let aside = |(variant, kind)| {
-            let bench = Bench {
-                program,
-                counted,
+            let silent = Bench {
                 arguments,
-                chapter,
-                placement,
-                interrupt,
-                observer: &|_| (),
+                ..Bench::new(program, chapter, interrupt, &|_| ())
             };
-            profile(&bench, variant, kind)
+            profile(&silent, variant, kind)
         };
         let mut taken = Vec::new();
         for [(variant, kind), other] in at_once {

@@ -33,7 +33,7 @@ pub struct Bench<'a> {
     /// The chapter's claims and loads.
     pub chapter: &'a ChapterFile,
     /// CPUs of server and generator.
-    pub placement: &'a Placement,
+    pub placement: Placement,
     /// Ctrl-C.
     pub interrupt: &'a Interrupt,
     /// Listener for events, for the terminal.
@@ -87,6 +87,27 @@ impl RunError {
         move |error| match error.kind() {
             io::ErrorKind::Interrupted => Self::Interrupted,
             _ => Self::Outside(format!("{what}: {error}")),
+        }
+    }
+}
+
+impl<'a> Bench<'a> {
+    /// Makes a bench for the variants of `program`, on the chapter's CPUs, with no arguments but those of its
+    /// scenarios.
+    pub fn new(
+        program: &'a Path,
+        chapter: &'a ChapterFile,
+        interrupt: &'a Interrupt,
+        observer: &'a dyn Fn(Event<'_>),
+    ) -> Self {
+        Self {
+            program,
+            counted: None,
+            arguments: &[],
+            chapter,
+            placement: placement_of(chapter),
+            interrupt,
+            observer,
         }
     }
 }

@@ -8,6 +8,7 @@ use course::bench::trial;
 use course::measurement::attempt::Attempt;
 use course::measurement::claim::EXERCISE;
 use course::report::claims::ClaimSummary;
+use engine::event::Event;
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
@@ -106,15 +107,8 @@ pub(super) fn check(
     let mut grade = match built {
         Ok(built) => {
             let terminal = Terminal::new();
-            let bench = Bench {
-                program: &built.server,
-                counted: None,
-                arguments: &[],
-                chapter: &file,
-                placement: &course::bench::rounds::placement_of(&file),
-                interrupt,
-                observer: &|event| terminal.show(event),
-            };
+            let observer = |event: Event<'_>| terminal.show(event);
+            let bench = Bench::new(&built.server, &file, interrupt, &observer);
             trial::run(&bench, &built.contract, variant, unforeseen())
                 .map_err(|error| exit::of_run(&error, interrupt))?
         }

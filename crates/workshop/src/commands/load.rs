@@ -42,16 +42,8 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
             chapter: &chapter,
             interrupt: &interrupt,
         };
-        let bench = Bench {
-            program: &build.server("")?,
-            counted: None,
-            arguments: &[],
-            chapter: &file,
-            placement: &placement,
-            interrupt: &interrupt,
-            observer: &|_| {},
-        };
-        let server = bench
+        let program = build.server("")?;
+        let server = Bench::new(&program, &file, &interrupt, &|_| {})
             .start(&options.variant, &file.load, 0)
             .map_err(|error| exit::of_run(&error.into(), &interrupt))?;
         let target = server.service();

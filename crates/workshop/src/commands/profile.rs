@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use course::bench::profiling::ProfileData;
 use course::bench::rounds::Bench;
+use engine::event::Event;
 use engine::profile::ProfileKind;
 use serde::Serialize;
 
@@ -58,16 +59,8 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
         options.seconds,
         file.profile_scenario(kind)
     ));
-    let bench = Bench {
-        program: &program,
-        counted: None,
-        arguments: &[],
-        chapter: &file,
-        placement: &course::bench::rounds::placement_of(&file),
-        interrupt: &interrupt,
-        observer: &|event| terminal.show(event),
-    };
-    let data = bench
+    let observer = |event: Event<'_>| terminal.show(event);
+    let data = Bench::new(&program, &file, &interrupt, &observer)
         .profile(&options.variant, kind, options.seconds)
         .map_err(|error| exit::of_run(&error, &interrupt))?;
     drop(terminal);

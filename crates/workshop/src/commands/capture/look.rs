@@ -3,6 +3,7 @@
 
 use course::bench::rounds::Bench;
 use course::measurement::claim::PROBLEM;
+use engine::event::Event;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::compile::Build;
@@ -32,16 +33,8 @@ pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, 
             "chapter {}: {SECONDS} s under load",
             chapter.number
         ));
-        let bench = Bench {
-            program: &program,
-            counted: None,
-            arguments: &[],
-            chapter: &file,
-            placement: &course::bench::rounds::placement_of(&file),
-            interrupt: &interrupt,
-            observer: &|event| terminal.show(event),
-        };
-        let said = bench
+        let observer = |event: Event<'_>| terminal.show(event);
+        let said = Bench::new(&program, &file, &interrupt, &observer)
             .look(PROBLEM, SECONDS)
             .map_err(|error| exit::of_run(&error, &interrupt))?;
         drop(terminal);
