@@ -2,7 +2,8 @@
 
 mod workshop;
 
-use workshop::{Said, Workshop, git, names};
+use terminal::testing::{Ran, git, names};
+use workshop::Workshop;
 
 const MAIN: &str = "capstone/src/main.rs";
 const SHIPPED: &str = "crates/shop-bench/shipped.txt";
@@ -14,12 +15,21 @@ fn with_a_shop() -> Workshop {
     workshop.write(".gitignore", "/.workshop\n/capstone/data\n");
     workshop.write("capstone/Cargo.toml", "[workspace]\n");
     workshop.write(MAIN, "slow");
-    git(&workshop.path(""), "add .");
-    git(&workshop.path(""), "commit --quiet --message Shop");
-    let shipped = git(&workshop.path(""), "ls-tree -r HEAD -- capstone");
+    git(&workshop.path(""), &["add", "."]);
+    git(
+        &workshop.path(""),
+        &["commit", "--quiet", "--message", "Shop"],
+    );
+    let shipped = git(
+        &workshop.path(""),
+        &["ls-tree", "-r", "HEAD", "--", "capstone"],
+    );
     workshop.write(SHIPPED, &shipped);
-    git(&workshop.path(""), "add .");
-    git(&workshop.path(""), "commit --quiet --message Shipped");
+    git(&workshop.path(""), &["add", "."]);
+    git(
+        &workshop.path(""),
+        &["commit", "--quiet", "--message", "Shipped"],
+    );
     workshop
 }
 
@@ -32,7 +42,7 @@ fn reset_puts_the_shop_back_and_keeps_all_of_the_learners() {
     workshop.write("mine.txt", "mine");
     workshop.write(MAIN, "staged");
     workshop.write("capstone/src/added.rs", "added");
-    git(&root, "add capstone");
+    git(&root, &["add", "capstone"]);
     workshop.write(MAIN, "fast");
     workshop.write("capstone/src/cache/new.rs", "new");
     std::fs::remove_file(workshop.path("capstone/Cargo.toml")).unwrap();
@@ -49,7 +59,7 @@ fn reset_puts_the_shop_back_and_keeps_all_of_the_learners() {
     // Scores, the database and what is no shop are left alone.
     assert_eq!(workshop.read(SCORES), "[]");
     assert_eq!(workshop.read("capstone/data/shop.db"), "rows");
-    assert_eq!(git(&root, "status --porcelain"), "?? mine.txt");
+    assert_eq!(git(&root, &["status", "--porcelain"]), "?? mine.txt");
 
     let said = workshop.run("reset").good();
     assert!(said.contains("nothing to do"), "{said}");
@@ -60,14 +70,23 @@ fn reset_puts_the_shop_back_and_keeps_all_of_the_learners() {
 fn reset_goes_back_behind_the_learners_own_commits() {
     let shipped = with_a_shop();
     let learner = shipped.path("learner");
-    git(&shipped.path(""), "clone --quiet . learner");
+    git(&shipped.path(""), &["clone", "--quiet", ".", "learner"]);
     std::fs::write(learner.join(MAIN), "fast").unwrap();
-    git(&learner, "commit --quiet --all --message Cache");
-    git(&learner, "push --quiet origin HEAD:refs/heads/team");
-    git(&learner, "branch --quiet --set-upstream-to origin/team");
+    git(
+        &learner,
+        &["commit", "--quiet", "--all", "--message", "Cache"],
+    );
+    git(
+        &learner,
+        &["push", "--quiet", "origin", "HEAD:refs/heads/team"],
+    );
+    git(
+        &learner,
+        &["branch", "--quiet", "--set-upstream-to", "origin/team"],
+    );
     let reset = |words: &str| {
         let mut reset = shipped.command(words);
-        Said::of(reset.current_dir(&learner))
+        Ran::of(reset.current_dir(&learner))
     };
     let said = reset("reset").good();
     assert!(
@@ -128,7 +147,7 @@ fn a_team_that_breaks_the_contract_has_another_0_and_what_it_had() {
         "{said}"
     );
     assert_eq!(
-        git(&workshop.path(""), "rev-parse --short HEAD"),
+        git(&workshop.path(""), &["rev-parse", "--short", "HEAD"]),
         runs[1]["commit"].as_str().unwrap()
     );
     // What does not compile has no score.
@@ -161,10 +180,10 @@ fn changes_names_what_the_rules_leave_alone() {
         said.ends_with("differ: capstone/tests/contract.rs"),
         "{said}"
     );
-    git(&root, "checkout --quiet -b team");
-    git(&root, "add .");
-    git(&root, "commit --quiet --message Fast");
-    git(&root, "checkout --quiet -");
+    git(&root, &["checkout", "--quiet", "-b", "team"]);
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "--quiet", "--message", "Fast"]);
+    git(&root, &["checkout", "--quiet", "-"]);
     workshop.run("changes").good();
     let said = workshop.run("changes team").refused(1);
     let both = "differ: crates/shop-bench/src/lib.rs, capstone/tests/contract.rs";
@@ -331,7 +350,7 @@ fn a_bench_that_is_killed_and_one_whose_shop_breaks_down_leave_nothing() {
     is_all_gone();
 
     workshop.write("capstone/breaks-down", "");
-    let said = Said::of(&mut bench);
+    let said = Ran::of(&mut bench);
     assert_eq!(said.code, Some(1), "{said:?}");
     let last = said.err.lines().last().unwrap();
     let sentence = "error: the shop ended under load (signal: 6 (SIGABRT)";

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use terminal::testing::git;
 
 /// Service that answers `ok` after `DELAY` milliseconds.
 const SERVICE: &str = r#"
@@ -131,14 +132,6 @@ impl Runner {
     fn result(&self, name: &str) -> PathBuf {
         self.temporary.join("duel/result").join(name)
     }
-}
-
-fn git(folder: &Path, words: &[&str]) -> String {
-    let mut git = Command::new("git");
-    git.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]);
-    let said = git.args(words).current_dir(folder).output().unwrap();
-    assert!(said.status.success(), "{said:?}");
-    String::from_utf8(said.stdout).unwrap().trim().to_owned()
 }
 
 fn commit(folder: &Path, file: &str, text: &str) -> String {

@@ -13,5 +13,6 @@ pub mod json;
 pub mod outcome;
 pub mod output;
 pub mod progress;
+pub mod testing;
 
 pub use self::out::{lost, put, tell};

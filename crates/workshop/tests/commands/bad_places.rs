@@ -1,13 +1,14 @@
 //! The wrong folder, a damaged file, and what the machine lacks.
 
-use crate::workshop::{CHAPTER, Said, Workshop};
+use crate::workshop::{CHAPTER, Workshop};
+use terminal::testing::Ran;
 
 #[test]
 fn outside_the_workshop_one_is_told_to_go_inside() {
     let workshop = Workshop::new();
     let elsewhere = tempfile::tempdir().unwrap();
     for words in ["", "hint 1", "reset 1", "steps", "setup", "doctor"] {
-        let said = Said::of(workshop.command(words).current_dir(&elsewhere)).refused(2);
+        let said = Ran::of(workshop.command(words).current_dir(&elsewhere)).refused(2);
         assert!(said.contains("not inside the workshop"), "{said}");
     }
 }
@@ -16,7 +17,7 @@ fn outside_the_workshop_one_is_told_to_go_inside() {
 fn a_folder_below_the_root_will_do() {
     let workshop = Workshop::new();
     let below = workshop.path(CHAPTER).join("src");
-    Said::of(workshop.command("reset 1").current_dir(below)).good();
+    Ran::of(workshop.command("reset 1").current_dir(below)).good();
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn what_the_machine_lacks_is_told_in_a_sentence_and_blames_no_code() {
                 include_str!("../../../../reference/seed-figures.toml"),
             );
             let cargo = workshop.stand_in("cargo", &format!("{script}; exit 101"));
-            let said = Said::of(workshop.command(command).env("CARGO", cargo));
+            let said = Ran::of(workshop.command(command).env("CARGO", cargo));
             assert_eq!(said.code, Some(1), "{command}: {said:?}");
             let last = said.err.lines().last().unwrap_or_default();
             assert!(
@@ -72,7 +73,7 @@ fn a_check_needs_no_git() {
     let cargo = workshop.stand_in("cargo", refusing);
     let empty = workshop.path("nothing");
     std::fs::create_dir_all(&empty).unwrap();
-    let said = Said::of(
+    let said = Ran::of(
         workshop
             .command("check 1")
             .env("CARGO", cargo)

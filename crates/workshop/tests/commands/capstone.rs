@@ -3,7 +3,8 @@
 #[cfg(unix)]
 #[test]
 fn arguments_and_exit_code_are_passed_through() {
-    use crate::workshop::{Said, Workshop};
+    use crate::workshop::Workshop;
+    use terminal::testing::Ran;
 
     let workshop = Workshop::new();
     let bench = workshop.program("shop-bench", "echo \"asked: $*\"; exit 3");
@@ -14,7 +15,7 @@ fn arguments_and_exit_code_are_passed_through() {
     });
     let cargo = workshop.program("cargo", &format!("echo '{made}'"));
     let mut capstone = workshop.command("capstone bench --seconds 10 --help");
-    let said = Said::of(capstone.env("CARGO", cargo));
+    let said = Ran::of(capstone.env("CARGO", cargo));
     assert_eq!(said.code, Some(3), "{said:?}");
     assert_eq!(said.out, "asked: bench --seconds 10 --help\n");
     // Once for all: whether it was compiled before is seen in the workshop's own folder.

@@ -1,8 +1,9 @@
 //! Hints one at a time, and what is remembered of them.
 
+use crate::workshop::{CHAPTER, Workshop};
 #[cfg(unix)]
-use crate::workshop::Said;
-use crate::workshop::{CHAPTER, Workshop, names};
+use terminal::testing::Ran;
+use terminal::testing::names;
 
 #[test]
 fn hints_come_one_at_a_time_and_then_the_solution() {
@@ -205,7 +206,7 @@ fn a_grade_of_an_exercise_that_was_edited_meanwhile_is_not_remembered() {
     for (script, is_remembered) in [(refusing, true), (&*editing, false)] {
         let workshop = Workshop::new();
         let cargo = workshop.stand_in("cargo", script);
-        let said = Said::of(workshop.command("check 1").env("CARGO", cargo));
+        let said = Ran::of(workshop.command("check 1").env("CARGO", cargo));
         assert_eq!(said.code, Some(1), "{said:?}");
         let remembered = workshop.path(".workshop/progress.json").exists();
         assert_eq!(remembered, is_remembered, "{said:?}");

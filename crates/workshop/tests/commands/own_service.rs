@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::workshop::Said;
+use terminal::testing::Ran;
 
 /// The service that duel's own tests compare, compiled into `folder`; it needs nothing but the compiler.
 fn service(folder: &std::path::Path) -> PathBuf {
@@ -62,7 +62,7 @@ fn the_commands_of_the_books_page_run() {
             .args(["-c", &line])
             .arg(env!("CARGO_BIN_EXE_cargo-workshop"))
             .current_dir(folder.path());
-        let said = Said::of(&mut command);
+        let said = Ran::of(&mut command);
         // A comparison may come out as it likes on a busy machine, and is no wrong usage.
         assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
         let gave_none =

@@ -1,8 +1,9 @@
 //! The learner's file: never lost, put back whole, compared with the solution.
 
+use crate::workshop::{CHAPTER, SHIPPED, SOLUTION, Workshop};
 #[cfg(unix)]
-use crate::workshop::Said;
-use crate::workshop::{CHAPTER, SHIPPED, SOLUTION, Workshop, names};
+use terminal::testing::Ran;
+use terminal::testing::names;
 
 fn exercise(workshop: &Workshop) -> String {
     std::fs::read_to_string(workshop.exercise()).unwrap()
@@ -113,7 +114,7 @@ fn reset_changes_nothing_on_a_full_disk() {
     limited
         .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" reset 1"])
         .arg(env!("CARGO_BIN_EXE_cargo-workshop"));
-    let said = Said::of(limited.current_dir(workshop.path(""))).refused(1);
+    let said = Ran::of(limited.current_dir(workshop.path(""))).refused(1);
     assert!(said.contains("so nothing was changed"), "{said}");
     assert_eq!(exercise(&workshop), mine);
     assert!(names(&workshop.path(".workshop/kept")).is_empty());

@@ -1,6 +1,7 @@
 //! Installing with stand-ins for Go, Python and cargo: nothing is downloaded here.
 
-use crate::workshop::{Said, Workshop};
+use crate::workshop::Workshop;
+use terminal::testing::Ran;
 
 #[test]
 fn without_go_or_python_one_is_told_where_to_get_it() {
@@ -12,7 +13,7 @@ fn without_go_or_python_one_is_told_where_to_get_it() {
         ("locust", ["Locust 2.47.0", "needs Python 3"]),
     ] {
         let mut setup = workshop.command(&format!("setup {tool}"));
-        let said = Said::of(setup.env("PATH", nothing.path()));
+        let said = Ran::of(setup.env("PATH", nothing.path()));
         assert_eq!(said.code, Some(1), "{said:?}");
         for word in words {
             assert!(said.out.contains(word), "no `{word}` in {said:?}");
@@ -55,7 +56,7 @@ fn the_doctor_minds_what_is_not_there() {
     let mut doctor = workshop.command("doctor");
     // Taken by this test, or by somebody else: either way it is not free.
     let _taken = std::net::TcpListener::bind("127.0.0.1:8080");
-    let said = Said::of(doctor.env("RUSTC", &none));
+    let said = Ran::of(doctor.env("RUSTC", &none));
     assert_eq!(said.code, Some(1), "{said:?}");
     for word in ["WRONG   rustc", "note    port 8080"] {
         assert!(said.out.contains(word), "no `{word}` in {said:?}");
@@ -64,14 +65,14 @@ fn the_doctor_minds_what_is_not_there() {
 
 #[cfg(unix)]
 mod with_stand_ins {
-    use super::{Said, Workshop};
-    use crate::workshop::names;
+    use super::{Ran, Workshop};
+    use terminal::testing::names;
 
-    fn run(workshop: &Workshop, tool: &str) -> Said {
+    fn run(workshop: &Workshop, tool: &str) -> Ran {
         let mut command = workshop.command(&format!("setup {tool}"));
         let path = format!("{}:/usr/bin:/bin", workshop.path("path").display());
         let cargo = workshop.path("path/cargo");
-        Said::of(command.env("PATH", path).env("CARGO", cargo))
+        Ran::of(command.env("PATH", path).env("CARGO", cargo))
     }
 
     /// Script of a `go` that installs a k6 and counts its installations.

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::workshop::{PROBLEM, SHIPPED, SOLUTION, Said, Workshop};
+use crate::workshop::{PROBLEM, SHIPPED, SOLUTION, Workshop};
+use terminal::testing::Ran;
 
 const BRANCH: &str = "steps/chapter1";
 const EXERCISE: &str = "chapters/1-small/src/exercise.rs";
@@ -201,7 +202,7 @@ fn the_same_input_gives_the_same_commits_everywhere() {
     assert_eq!(git(&shallow, "rev-list --count HEAD"), "1");
     let mut steps = workshop.command("steps");
     steps.envs([("TZ", "Asia/Tokyo"), ("GIT_AUTHOR_NAME", "Bob")]);
-    Said::of(steps.current_dir(&shallow)).good();
+    Ran::of(steps.current_dir(&shallow)).good();
     assert_eq!(
         git(&shallow, &format!("rev-parse {BRANCH}")),
         tip(&workshop)
@@ -328,11 +329,11 @@ fn without_git_or_a_repository_of_its_own_or_a_commit_one_is_told() {
     let said = workshop.run("steps").refused(2);
     assert!(said.contains("no commit yet"), "{said}");
     let nothing = tempfile::tempdir().unwrap();
-    let said = Said::of(workshop.command("steps").env("PATH", nothing.path())).refused(1);
+    let said = Ran::of(workshop.command("steps").env("PATH", nothing.path())).refused(1);
     assert!(said.contains("git is not installed"), "{said}");
     let inner = workshop.path("inner");
     std::fs::create_dir_all(inner.join("chapters")).unwrap();
     std::fs::write(inner.join("Cargo.toml"), "").unwrap();
-    let said = Said::of(workshop.command("steps").current_dir(&inner)).refused(2);
+    let said = Ran::of(workshop.command("steps").current_dir(&inner)).refused(2);
     assert!(said.contains("inside another git repository"), "{said}");
 }

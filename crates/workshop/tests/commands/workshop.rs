@@ -1,11 +1,12 @@
 //! A workshop with one chapter, small enough to be made for every test.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Command;
 
 #[cfg(unix)]
 use course::bench::testing::write_script;
 use tempfile::TempDir;
+use terminal::testing::Ran;
 
 /// Text of `problem.rs`; the exercise starts as the same code.
 pub(crate) const PROBLEM: &str = "//! The problem.\n\nfn answer() -> u32 {\n    1 + 1\n}\n";
@@ -90,70 +91,7 @@ impl Workshop {
         command
     }
 
-    pub(crate) fn run(&self, words: &str) -> Said {
-        Said::of(&mut self.command(words))
+    pub(crate) fn run(&self, words: &str) -> Ran {
+        Ran::of(&mut self.command(words))
     }
-}
-
-/// The output and the exit code of a command.
-#[derive(Debug)]
-pub(crate) struct Said {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl From<Output> for Said {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-impl Said {
-    /// Runs a command to its end.
-    pub(crate) fn of(command: &mut Command) -> Self {
-        Self::from(command.output().unwrap())
-    }
-
-    /// Asserts the exit code and returns what standard output held.
-    #[track_caller]
-    pub(crate) fn good(self) -> String {
-        assert_eq!(self.code, Some(0), "{self:?}");
-        self.out
-    }
-
-    /// Asserts the exit code and that the sentence is one, and returns it.
-    #[track_caller]
-    pub(crate) fn refused(self, code: i32) -> String {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        let sentence = self.err.trim_end();
-        assert!(sentence.starts_with("error: "), "{self:?}");
-        assert_eq!(sentence.lines().count(), 1, "{self:?}");
-        assert!(!sentence.contains("panicked"), "{self:?}");
-        sentence.to_owned()
-    }
-
-    /// Standard output as the JSON that it must be.
-    #[track_caller]
-    pub(crate) fn json(self) -> serde_json::Value {
-        let out = self.good();
-        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
-    }
-}
-
-/// The files in a folder, by name.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .map(|entries| {
-            entries
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-                .collect()
-        })
-        .unwrap_or_default();
-    names.sort();
-    names
 }

@@ -97,7 +97,7 @@ fn a_host_that_is_elsewhere_or_answers_nothing_is_told() {
 #[cfg(unix)]
 #[test]
 fn a_variant_that_the_chapter_lacks_is_answered_with_those_it_has() {
-    use crate::workshop::Said;
+    use terminal::testing::Ran;
 
     let workshop = Workshop::new();
     let server = workshop.stand_in(
@@ -114,7 +114,7 @@ fn a_variant_that_the_chapter_lacks_is_answered_with_those_it_has() {
     let cargo = workshop.stand_in("cargo", &built);
     for command in ["load 1", "profile 1 --kind cpu"] {
         let line = format!("{command} --variant probelm");
-        let said = Said::of(workshop.command(&line).env("CARGO", &cargo));
+        let said = Ran::of(workshop.command(&line).env("CARGO", &cargo));
         assert_eq!(said.code, Some(2), "{said:?}");
         assert_eq!(
             said.err.lines().last(),

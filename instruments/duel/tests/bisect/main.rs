@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use terminal::testing::git;
 
 /// The service of `service.rs`, compiled once.
 fn service() -> &'static Path {
@@ -46,16 +47,7 @@ impl Project {
     }
 
     fn git(&self, words: &[&str]) -> String {
-        let names = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
-        let mut git = Command::new("git");
-        let said = git
-            .args(names)
-            .args(words)
-            .current_dir(&self.0)
-            .output()
-            .unwrap();
-        assert!(said.status.success(), "{said:?}");
-        String::from_utf8(said.stdout).unwrap().trim().to_owned()
+        git(self.0.path(), words)
     }
 
     /// Returns the command for the shortest possible search. A commit without a delay does not build.

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::said::Said;
+use terminal::testing::Ran;
 
 /// The authority that signed [`LOCALHOST`] and [`OTHER_NAME`]: see the README beside it.
 const AUTHORITY: &str = include_str!("../certificates/authority.pem");
@@ -90,10 +90,10 @@ impl Servers {
         port
     }
 
-    fn run(&self, line: &str) -> Said {
+    fn run(&self, line: &str) -> Ran {
         let mut command = Command::new(env!("CARGO_BIN_EXE_duel"));
         command.args(line.split_whitespace());
-        Said::of(command.current_dir(self.folder.path()))
+        Ran::of(command.current_dir(self.folder.path()))
     }
 }
 

@@ -2,4 +2,3 @@
 
 mod https;
 mod own_service;
-mod said;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::said::Said;
+use terminal::testing::{Ran, git};
 
 /// Returns the service of `own_service/service.rs`, compiled once. It needs nothing but the compiler.
 pub(super) fn service() -> &'static Path {
@@ -67,13 +67,13 @@ impl Project {
         command
     }
 
-    pub(super) fn run(&self, line: &str) -> Said {
-        Said::of(&mut self.command(line))
+    pub(super) fn run(&self, line: &str) -> Ran {
+        Ran::of(&mut self.command(line))
     }
 
     /// Runs the shortest possible comparison of two commands.
-    pub(super) fn compare(&self, base: &str, change: &str, line: &str) -> Said {
-        Said::of(&mut self.comparing(base, change, line))
+    pub(super) fn compare(&self, base: &str, change: &str, line: &str) -> Ran {
+        Ran::of(&mut self.comparing(base, change, line))
     }
 
     pub(super) fn comparing(&self, base: &str, change: &str, line: &str) -> Command {
@@ -110,15 +110,7 @@ impl Project {
     }
 
     pub(super) fn git(&self, words: &[&str]) -> String {
-        let names = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
-        let git = Command::new("git")
-            .args(names)
-            .args(words)
-            .current_dir(self.folder.path())
-            .output()
-            .unwrap();
-        assert!(git.status.success(), "{git:?}");
-        String::from_utf8(git.stdout).unwrap().trim().to_owned()
+        git(self.folder.path(), words)
     }
 }
 
@@ -161,7 +153,7 @@ impl Drop for Running {
 
 /// Checks the exit code, and that the output has these words, in upper or lower case.
 #[track_caller]
-pub(super) fn told(said: &Said, code: i32, words: &[&str]) {
+pub(super) fn told(said: &Ran, code: i32, words: &[&str]) {
     assert_eq!(said.code, Some(code), "{said:?}");
     let all = format!("{}{}", said.out, said.err).to_lowercase();
     for word in words {
@@ -175,7 +167,7 @@ pub(super) fn told(said: &Said, code: i32, words: &[&str]) {
 /// Checks that a comparison ran, and that its output has these words. Its verdict may be any on a busy machine. If
 /// the servers get no CPU for a whole slice, the output says only that.
 #[track_caller]
-pub(super) fn compared(said: &Said, words: &[&str]) {
+pub(super) fn compared(said: &Ran, words: &[&str]) {
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
     if !said.out.contains("gave no answer") && !said.out.contains("answered nothing") {
         told(said, said.code.unwrap(), words);
