@@ -216,11 +216,11 @@ impl Scenario {
         }
         for Phase { share, seconds } in &self.phases {
             let (rate, seconds) = (figures::percent(*share), figures::count(*seconds));
-            let _ = write!(words, ", {rate} of that for {seconds} s");
+            let _ = write!(words, ", {rate} of this rate for {seconds} s");
         }
         if let Some(seconds) = self.give_up_after_s {
             let waits = figures::milliseconds(1e3 * seconds);
-            let _ = write!(words, ", who give up after {waits}");
+            let _ = write!(words, ", users give up after {waits}");
         }
         if let Some(rule) = &self.retries {
             let _ = write!(words, ", {} attempts", rule.attempts);

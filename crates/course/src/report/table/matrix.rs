@@ -9,6 +9,9 @@ use crate::measurement::{
 use crate::report::rows::{median_reading, unknown};
 use engine::figures;
 
+/// Longest description of a scenario, in characters, that fits into a table's head.
+const HEAD_AT_MOST: usize = 80;
+
 /// Makes the tables: the effect's metric first, then the secondary metrics. A cell is the median of its
 /// rounds. For the effect's metric, it also says how many times better than the first row it is. Empty for a
 /// chapter without a table, or if it was not measured.
@@ -20,11 +23,12 @@ pub(crate) fn tables(record: &Record) -> Vec<Table> {
     if record.rounds_for(Purpose::Matrix).next().is_none() {
         return Vec::new();
     }
-    let heading = |name: &String| {
-        let scenario = chapter.scenario(name);
-        scenario.map_or_else(|| name.clone(), Scenario::in_words)
-    };
-    let columns: Vec<String> = matrix.scenarios.iter().map(heading).collect();
+    let mut columns = Vec::new();
+    for name in &matrix.scenarios {
+        let words = chapter.scenario(name).map(Scenario::in_words);
+        let short = words.filter(|words| words.chars().count() <= HEAD_AT_MOST);
+        columns.push(short.unwrap_or_else(|| name.clone()));
+    }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let table = |title: &str, cell: &dyn Fn(&str, &str) -> String| {
         let row = |variant: &String| {
@@ -96,5 +100,25 @@ pub fn matrix(record: &Record) -> String {
     let tables = tables.iter().map(|table| table.markdown() + "\n");
     let no_interval = "*Each figure is of a few rounds and has no interval: small differences mean nothing here. The gain of \
                        the proof has one.*\n\n";
-    tables.collect::<String>() + no_interval + &provenance(record)
+    tables.collect::<String>() + &columns_in_words(record) + no_interval + &provenance(record)
+}
+
+/// Describes the scenarios whose columns have only their names; empty if there are none.
+fn columns_in_words(record: &Record) -> String {
+    let mut list = String::new();
+    let names = record
+        .chapter
+        .matrix
+        .iter()
+        .flat_map(|matrix| &matrix.scenarios);
+    for name in names {
+        let words = record.chapter.scenario(name).map(Scenario::in_words);
+        if let Some(words) = words.filter(|words| words.chars().count() > HEAD_AT_MOST) {
+            list += &format!("- {name}: {words}\n");
+        }
+    }
+    if !list.is_empty() {
+        list.push('\n');
+    }
+    list
 }
