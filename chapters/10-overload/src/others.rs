@@ -67,7 +67,7 @@ pub(crate) mod deadline {
         let deadline = Instant::now() + waits(&headers);
         let asked = tokio::spawn(async move {
             let connection = quotes.connection().await?;
-            // A call, and two more to spare: who is first in such a queue has always waited for nearly as long as that allows.
+            // Two calls to spare: the first in the queue has used up nearly all the time that this line allows.
             if Instant::now() + 3 * CALL > deadline {
                 return Err(Refusal::Busy);
             }

@@ -7,7 +7,8 @@
 //! Change the code below so that there are as many workers as CPUs that this
 //! process may use, however many that are, and so that they can run on all of them.
 //! The acceptor, which is the thread that calls `start`, has to stay where it is: on
-//! the first of those CPUs, which the network card interrupts, and on no other.
+//! the first of those CPUs alone, because that one handles the network card's
+//! interrupts.
 //!
 //! What you may need, all of it in `worker.rs`:
 //!
