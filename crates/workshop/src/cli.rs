@@ -130,7 +130,7 @@ pub(crate) enum Command {
         #[arg(value_parser = chapter)]
         chapter: u32,
     },
-    /// Put a chapter's load on one variant; with --url instead of a chapter, do what `duel load` does with your own service
+    /// Put a chapter's load on one variant; with --url instead of a chapter, put a load on your own service, by `duel load`
     Load(Load),
     /// The arguments of `duel load`
     #[command(skip)]
@@ -163,7 +163,7 @@ pub(crate) enum Command {
     },
     /// Record a chapter's evidence for the book, under flamegraphs/
     Capture(Capture),
-    /// Write a branch with a commit a step, for reading with git
+    /// Make a git branch that changes a chapter step by step, a commit each
     Steps {
         /// A chapter's number, or capstone, whose branch has all of its fixes [default: all chapters]
         #[arg(value_parser = of_steps)]
@@ -171,7 +171,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// What this machine has, and what is missing for what
+    /// Check this machine: what is there, and which commands need what is missing
     Doctor {
         #[command(flatten)]
         output: Output,

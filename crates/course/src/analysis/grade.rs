@@ -19,7 +19,7 @@ use crate::analysis::{
     machine::Machine,
     measured::Measured,
     validity::{fault, throttled, unoptimised},
-    verdict::claim_bound,
+    verdict::{capitalised, claim_bound},
 };
 
 /// Smallest ratio that is not a loss. The distance to 1 allows for the noise of one round.
@@ -371,10 +371,10 @@ fn standing(finding: &Finding) -> String {
     let unit = finding.claim.unit;
     let from = match (finding.fix, finding.problem) {
         (Some(fix), Some(problem)) if unit.text(fix) == unit.text(problem) => {
-            ", as in the problem,".to_owned()
+            ", as in the problem".to_owned()
         }
-        (Some(_), Some(problem)) => format!("; the problem has {},", unit.text(problem)),
-        _ => ",".to_owned(),
+        (Some(_), Some(problem)) => format!("; the problem has {}", unit.text(problem)),
+        _ => String::new(),
     };
     let share = match finding.claim.solution {
         Some(bound) if bound.of == Of::Users => {
@@ -383,7 +383,8 @@ fn standing(finding: &Finding) -> String {
         }
         _ => String::new(),
     };
-    format!("{}{from} and {}", reading(finding), limit(finding, &share))
+    let limit = capitalised(&limit(finding, &share));
+    format!("{}{from}. {limit}", reading(finding))
 }
 
 /// Formats a reading that misses its bound, its meaning, and any loss of speed.
@@ -392,12 +393,12 @@ fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Findin
     if finding.claim.role == Role::RootCause
         && let Some(meaning) = &chapter.check.missed
     {
-        text += &format!(": {meaning}");
+        text += &format!(". {}", capitalised(meaning));
     }
     if let Some(effect) = effect
         && is_below(effect, NO_WORSE)
     {
-        text += &format!("; and {}", worse(effect));
+        text += &format!(". The edit is {}", worse(effect));
     }
     text + "."
 }
@@ -440,8 +441,8 @@ fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
         return format!("{}{as_it_should_be}.", worse(finding));
     }
     format!(
-        "hardly better than the problem: {}, where every fix gains {} times at least{as_it_should_be}, so \
-         requests wait for something else.",
+        "hardly better than the problem: {}, where every fix gains at least {} times{as_it_should_be}. So requests \
+         wait for something else.",
         gain(finding),
         figures::ratio(needed),
     )

@@ -314,7 +314,7 @@ fn counted(finding: &Finding, figure: Option<f64>) -> String {
     finding.claim.unit.text(figure.unwrap_or(f64::NAN))
 }
 
-fn capitalised(text: &str) -> String {
+pub(super) fn capitalised(text: &str) -> String {
     let mut rest = text.chars();
     match rest.next() {
         Some(first) => first.to_uppercase().chain(rest).collect(),

@@ -31,7 +31,7 @@ impl ProfileData {
             let remedy = if busy {
                 "profile for longer"
             } else {
-                "the CPUs were mostly idle"
+                "the service used little CPU time"
             };
             let samples = figures::things(samples, "sample");
             return format!(
@@ -293,7 +293,7 @@ mod tests {
         };
         assert_eq!(
             most(ProfileKind::Cpu, 4, Some(250)),
-            "4 samples, and a picture needs 300: the CPUs were mostly idle"
+            "4 samples, and a picture needs 300: the service used little CPU time"
         );
         assert_eq!(
             most(ProfileKind::Cpu, 240, Some(250)),

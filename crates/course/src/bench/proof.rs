@@ -76,11 +76,13 @@ pub fn run(
     let before = beforehand(bench.chapter, fix);
     let total = before.len() + 3 * bench.chapter.rounds.pairs as usize;
     for steps in before.chunk_by(|one, next| one.scenario == next.scenario) {
+        introduce(bench, steps[0].scenario);
         if proof.measure_lighter_if_silent(bench, steps, total)? == Heard::Nothing {
             return Ok(proof);
         }
     }
     let scenario = bench.chapter.claims.effect().scenario();
+    introduce(bench, scenario);
     let mut effect = Effect {
         bench,
         fix,
@@ -92,6 +94,14 @@ pub fn run(
     };
     run_until_decided(&mut effect, bench.chapter.looks())?;
     Ok(effect.proof)
+}
+
+/// Says before the rounds of a scenario what its name stands for.
+fn introduce(bench: &Bench<'_>, scenario: &str) {
+    if let Some(load) = bench.chapter.scenario(scenario) {
+        let said = format!("the {scenario} scenario: {}", load.in_words());
+        (bench.observer)(Event::Said(&said));
+    }
 }
 
 /// The rounds of the effect, in triplets: problem, fix, and the fix again.
@@ -125,15 +135,24 @@ impl Rounds for Effect<'_> {
         // The machine's own report decides what is set aside, never the measured figures.
         if self.may_shrink && proof.was_busy_in_the_last_triplet() {
             self.may_shrink = false;
-            proof.lighten(chapter.claims.effect().scenario(), FEWER);
-            let fewer = "the machine is busy with other programs: fewer users can still decide, and the claim is as much \
-                         smaller";
-            (self.bench.observer)(Event::Said(fewer));
+            let scenario = chapter.claims.effect().scenario();
+            proof.lighten(scenario, FEWER);
+            if let Some(load) = proof.chapter.scenario(scenario) {
+                let fewer = format!(
+                    "the machine is busy with other programs: these rounds start again with a lighter load ({}), and \
+                     claims that depend on the number of users shrink with it",
+                    load.in_words()
+                );
+                (self.bench.observer)(Event::Said(&fewer));
+            }
         } else if self.disturbed < most / 2 && proof.sets_aside_the_last_triplet() {
             self.disturbed += 1;
-            let again = "other programs used the machine in one of these three rounds more than in \
-                         another: they are measured again";
-            (self.bench.observer)(Event::Said(again));
+            let again = format!(
+                "other programs disturbed one of these three rounds: they are measured again ({} of at most {} times)",
+                self.disturbed,
+                most / 2
+            );
+            (self.bench.observer)(Event::Said(&again));
         }
         Ok(ControlFlow::Continue(()))
     }

@@ -15,7 +15,9 @@ use engine::load::interrupt::Interrupt;
 use engine::prometheus::Metrics;
 
 /// Longest time until a server listens; one that takes longer hangs.
-const START_TIME_OUT: Duration = Duration::from_secs(15);
+const START_TIME_OUT: Duration = Duration::from_secs(30);
+/// Longest time for a server's counters. On a machine that ten other programs share, ten seconds were too few.
+const METRICS_TIME_OUT: Duration = Duration::from_secs(60);
 
 /// Longest line, in bytes, that a server may print before it serves.
 const LONGEST_LINE: usize = 4096;
@@ -90,7 +92,10 @@ pub enum ServerError {
 impl ServerError {
     /// Makes the error of a server of `variant` that gave no answer for `path`.
     pub(crate) fn no(variant: &str, path: &str, reason: impl std::fmt::Display) -> Self {
-        Self::Failed(format!("the {variant} server gave no {path}: {reason}"))
+        Self::Failed(format!(
+            "the {variant} server gave no {path}: {reason}; if other programs keep the machine busy, close them and run \
+             this again"
+        ))
     }
 }
 
@@ -240,7 +245,7 @@ impl Server {
     ///
     /// Fails if the admin listener does not answer.
     pub fn metrics(&self) -> Result<Metrics, ServerError> {
-        let text = self.ask("/metrics", Duration::from_secs(10))?;
+        let text = self.ask("/metrics", METRICS_TIME_OUT)?;
         Ok(Metrics::parse(&String::from_utf8_lossy(&text)))
     }
 

@@ -101,14 +101,15 @@ fn prediction(record: &Record, finding: &Finding) -> Row {
     let load = scenario.map_or_else(String::new, |scenario| {
         format!(" ({})", scenario.in_words())
     });
+    let law = record.chapter.law.name();
     let most = if finding.problem.is_some() {
-        ": at most, requests per second"
+        ", most requests per second"
     } else {
         ""
     };
     Row {
         label: "Prediction",
-        name: format!("{}{most}{load}", record.chapter.law.name()),
+        name: format!("{law}{most}{load}"),
         problem: bound(finding.problem),
         fix: bound(finding.fix),
         remark: prediction_in_words(finding),
@@ -166,9 +167,13 @@ fn prediction_in_words(finding: &Finding) -> String {
         text += &format!(" ({} to {})", figures::ratio(low), figures::ratio(high));
     }
     text += &format!(" was measured, {} apart", figures::percent(off.abs()));
-    match finding.claim.within {
-        Some(within) => format!("{text} (claimed: at most {})", figures::percent(within)),
-        None => format!("{text} (no claim is made about it)"),
+    let Some(within) = finding.claim.within else {
+        return format!("{text} (no claim is made about it)");
+    };
+    let within = figures::percent(within);
+    match finding.holds {
+        Some(_) => format!("{text} (claimed: at most {within})"),
+        None => format!("{text} (claimed: at most {within}; not judged on a machine this busy)"),
     }
 }
 

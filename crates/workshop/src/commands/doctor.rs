@@ -94,10 +94,10 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     if cfg!(target_os = "linux") {
         findings.extend(perf());
         findings.push(match Parts::find(&tools.kernel()) {
-            Ok(_) => Finding::ok("QEMU and a kernel", "there, for prove 7 --numa-nodes 4"),
+            Ok(_) => Finding::ok("QEMU, a kernel for it", "there, for prove 7 --numa-nodes 4"),
             Err(what) => {
                 let found = "prove 7 --numa-nodes 4 cannot run";
-                Finding::new("QEMU and a kernel", State::Missing, found, what)
+                Finding::new("QEMU, a kernel for it", State::Missing, found, what)
             }
         });
     }
@@ -131,7 +131,7 @@ fn print(findings: &[Finding]) {
     let end = if findings.iter().all(|f| f.state == State::Ok) {
         "nothing is missing"
     } else {
-        "`cargo workshop prove 1` needs only Rust; each line says what needs the rest"
+        "`cargo workshop prove 1` needs only Rust; each missing line says what needs it"
     };
     println!("\n{end}");
 }
@@ -196,7 +196,7 @@ fn quota(here: &Environment) -> Finding {
     let found = binding.map(|quota| format!("{quota:.1} CPUs"));
     Finding::noted(
         "CPU quota",
-        found.unwrap_or_else(|| "none that binds".to_owned()),
+        found.unwrap_or_else(|| "none that limits this process".to_owned()),
         binding.map(|_| {
             "a run that the quota holds back is invalid: raise it (docker run --cpus) or remove it"
         }),
@@ -276,7 +276,7 @@ fn most_users(workshop: &Workshop) -> u32 {
 fn open_files(needed: u64) -> Finding {
     let refused = engine::load::cpus::allow_open_files(needed).err();
     let found = match &refused {
-        None => format!("{needed} are available, as the largest load needs"),
+        None => format!("{needed} available, and the largest load needs no more"),
         Some(limit) => format!("{} at most", limit.allowed),
     };
     let remedy = refused.map(|_| {
@@ -332,7 +332,7 @@ fn perf() -> Vec<Finding> {
     let counts = asked("stat --field-separator , --event instructions true").map(|counts| {
         let found = if counts { "can" } else { "cannot" };
         let remedy =
-            "as in many virtual machines: record with `-e cpu-clock`, count with cachegrind";
+            "as in many virtual machines: record with `perf record -e cpu-clock`, count with `valgrind --tool=cachegrind`";
         let found = format!("{found} be read");
         Finding::noted("perf's counters", found, (!counts).then_some(remedy))
     });

@@ -91,6 +91,10 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
         }
     };
     drop((server, terminal));
+    if options.output.format == Format::Human {
+        let variant = &options.variant;
+        println!("{variant} at {target}: {}", scenario.in_words());
+    }
     match options.output.format {
         Format::Json => json::print(&outcome)?,
         Format::Human => print!("{}", figures_of(&outcome)),

@@ -123,7 +123,7 @@ impl std::fmt::Display for Status {
         }
         match (self.check, self.edited) {
             (None, true) => parts.push("edited, not checked yet".to_owned()),
-            (None, false) => parts.push("exercise as shipped".to_owned()),
+            (None, false) => parts.push("exercise not changed yet".to_owned()),
             (Some(kind), _) => parts.push(
                 match kind {
                     GradeKind::Passed => "passed",

@@ -90,7 +90,10 @@ fn the_overview_tells_the_smallest_next_step() {
 
     workshop.run("hint 1").good();
     let said = workshop.run("").good();
-    assert!(said.contains("exercise as shipped, hints 1 of 2"), "{said}");
+    assert!(
+        said.contains("exercise not changed yet, hints 1 of 2"),
+        "{said}"
+    );
 
     std::fs::write(workshop.exercise(), "//! Mine.\n").unwrap();
     let said = workshop.run("").good();

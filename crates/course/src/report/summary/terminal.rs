@@ -26,8 +26,8 @@ impl Summary {
             line(row.label, &self.in_words(row));
         }
         let share = self.generator.cpu_share.map_or_else(
-            || "unknown CPU time".to_owned(),
-            |share| format!("at most {} of its CPU time", figures::percent(share)),
+            || "with an unknown share of its CPU time".to_owned(),
+            |share| format!("with at most {} of its CPU time", figures::percent(share)),
         );
         line(
             "Generator",
@@ -43,7 +43,7 @@ impl Summary {
                 .iter()
                 .map(|published| format!("{} ({})", published.value, published.label))
                 .collect();
-            line("Published", &format!("elsewhere: {}.", figures.join("; ")));
+            line("Published", &format!("by others: {}.", figures.join("; ")));
         }
         line(
             "Verdict",

@@ -223,7 +223,7 @@ fn a_count_that_is_raised_without_a_gain_is_no_fix() {
     let hardly = [
         "hardly better",
         "1.00 times",
-        "10.0 times at least",
+        "at least 10.0 times",
         "200, as",
     ];
     assert!(fails(|trial| answers(trial, 40, 2_000.0), &hardly).by_speed);
@@ -237,13 +237,13 @@ fn a_count_that_is_raised_without_a_gain_is_no_fix() {
 /// One sentence for each cause: untouched, another lock, half of the way.
 #[test]
 fn a_missed_count_says_what_it_means_and_what_else_was_seen() {
-    let missed = "requests still wait for each other's calls";
-    let needed = "and at least 100 (50 % of the 200 users) are needed";
+    let missed = "Requests still wait for each other's calls";
+    let needed = ". At least 100 (50 % of the 200 users) are needed. Requests still wait";
     let same = |trial: &mut Trial| {
         answers(trial, 40, 2_000.0);
         counts(trial, IN_FLIGHT, Some(1.0));
     };
-    let as_before = "peak calls in flight inside the database: 1, as in the problem, and";
+    let as_before = "peak calls in flight inside the database: 1, as in the problem.";
     let untouched = fails(same, &[as_before, needed, missed]);
     assert!(!untouched.reason.contains("worse"), "{}", untouched.reason);
     let slower = |trial: &mut Trial| {
@@ -252,7 +252,7 @@ fn a_missed_count_says_what_it_means_and_what_else_was_seen() {
     };
     fails(slower, &[missed, "2.00, where the problem has 20.0"]);
     let half = |trial: &mut Trial| counts(trial, IN_FLIGHT, Some(64.0));
-    let half = fails(half, &["64; the problem has 1, and", missed]);
+    let half = fails(half, &["64; the problem has 1.", missed]);
     assert!(!half.reason.contains("as in"), "{}", half.reason);
 }
 
@@ -281,7 +281,7 @@ fn runs_that_say_nothing_are_invalid() {
 fn another_count_may_have_a_limit_that_may_be_left_out_where_nobody_reports_it() {
     let unreported = "did not report `at_once`";
     for (where_reported, reading, expected, words) in [
-        (false, Some(64.0), Failed, "at most 1 is allowed"),
+        (false, Some(64.0), Failed, "At most 1 is allowed"),
         (false, Some(1.0), Passed, "times better"),
         (false, None, Invalid, unreported),
         (true, Some(64.0), Failed, ""),
@@ -338,7 +338,7 @@ fn a_failure_says_whether_a_busy_machine_can_have_caused_it() {
         slow(trial);
         counts(trial, IN_FLIGHT, Some(1.0));
     };
-    assert!(!fails(by_count, &["at least 100"]).by_speed);
+    assert!(!fails(by_count, &["At least 100"]).by_speed);
     assert!(!passes(|_| ()).by_speed);
 }
 
@@ -413,7 +413,7 @@ fn what_only_a_fix_can_keep_is_judged_last() {
         broken(trial);
         counts(trial, IN_FLIGHT, Some(1.0));
     };
-    let grade = graded_by(&chapter(), both, Failed, &["at least"]);
+    let grade = graded_by(&chapter(), both, Failed, &["At least"]);
     assert!(!grade.reason.contains("elsewhere"), "{}", grade.reason);
 }
 
@@ -428,7 +428,7 @@ fn a_root_cause_counted_apart_is_read_off_its_own_round() {
     // There are a thousand users there, whatever the round beside the problem counts.
     for (in_flight, expected, words) in [
         (Some(500.0), Passed, "500 (at least 500 are needed)"),
-        (Some(499.0), Failed, "499, and at least 500"),
+        (Some(499.0), Failed, "499. At least 500"),
         (None, Invalid, "did not report"),
     ] {
         let edit = |trial: &mut Trial| {
@@ -488,6 +488,6 @@ fn a_generator_that_starved_says_nothing_against_an_edit() {
             starves(trial, 0.7);
             counts(trial, IN_FLIGHT, Some(count));
         };
-        graded(few, kind, &["at least 100"]);
+        graded(few, kind, &["At least 100"]);
     }
 }
