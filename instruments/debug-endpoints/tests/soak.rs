@@ -9,7 +9,7 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::routing::get;
 use common::{Answer, ask, service};
-use debug_endpoints::DebugEndpoints;
+use debug_endpoints::{DebugEndpoints, Incidents};
 
 /// Computes for about a millisecond.
 async fn computes() -> String {
@@ -129,6 +129,113 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
     );
     load.end();
     assert_eq!(ask(own, "/").status, 200);
+}
+
+/// All endpoints, each of which is asked for at once with the others.
+const ENDPOINTS: [&str; 14] = [
+    "/debug?",
+    "/debug/metrics?",
+    "/debug/heartbeat?",
+    "/debug/memory?",
+    "/debug/sockets?",
+    "/debug/await?",
+    "/debug/await?format=svg&",
+    "/debug/await?tail=99&",
+    "/debug/threads?",
+    "/debug/pprof/profile?",
+    "/debug/pprof/flamegraph?",
+    "/debug/look?",
+    "/debug/look?tail=99&",
+    "/debug/incidents?",
+];
+
+/// Most memory, in KiB, that the service and its clients have after any number of rounds.
+const MOST_RESIDENT: u64 = 150 << 10;
+
+/// Asks on one connection, again and again, until `stop`. Returns the number of answers.
+///
+/// # Panics
+///
+/// Panics at an answer that does not come, or is wrong.
+fn ask_on_one_connection(service: SocketAddr, stop: &AtomicBool) -> u64 {
+    let mut stream = TcpStream::connect(service).expect("it listens");
+    let time_out = Some(Duration::from_secs(60));
+    stream.set_read_timeout(time_out).expect("set");
+    let mut answers = BufReader::new(stream.try_clone().expect("cloned"));
+    let mut answered = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let request = b"GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        stream.write_all(request).expect("sent");
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            let read = answers.read_line(&mut head).expect("an answer in time");
+            assert!(read > 0, "closed after {answered} answers");
+        }
+        let mut body = [0; 2];
+        answers.read_exact(&mut body).expect("a whole answer");
+        assert!(head.starts_with("HTTP/1.1 200") && body == *b"ok", "{head}");
+        answered += 1;
+    }
+    answered
+}
+
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().nth(1));
+    number
+        .and_then(|number| number.parse().ok())
+        .expect("a number")
+}
+
+#[test]
+fn all_endpoints_at_once_lose_no_request_and_keep_little_memory() {
+    let _alone = ALONE.lock();
+    let rounds = rounds(5);
+    let (_runtime, own, admin) = service(
+        || DebugEndpoints::new().record_incidents(Incidents::new()),
+        |debug| {
+            let routes = Router::new().route("/", get(computes));
+            routes
+                .route("/short", get(async || "ok"))
+                .layer(debug.layer())
+        },
+    );
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut clients = Vec::new();
+    for _ in 0..8 {
+        let stop = Arc::clone(&stop);
+        clients.push(std::thread::spawn(move || {
+            ask_on_one_connection(own, &stop)
+        }));
+    }
+    for round in 0..rounds {
+        let mut asking = Vec::new();
+        for path in ENDPOINTS {
+            asking.push(std::thread::spawn(move || {
+                let answer = ask(admin, &format!("{path}seconds=0.3"));
+                // Another of them takes the same profile, or there is too little of a tail.
+                let is_expected = [200, 404, 409].contains(&answer.status);
+                assert!(is_expected, "{path}: {}: {}", answer.status, answer.text());
+            }));
+        }
+        // One client hangs up.
+        has_answer_soon(admin, "/debug/threads?seconds=60");
+        for asking in asking {
+            asking.join().expect("an answer that is expected");
+        }
+        if round % 50 == 49 {
+            println!("{} rounds: {} KiB resident", round + 1, resident_kib());
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut answered = 0;
+    for client in clients {
+        answered += client.join().expect("no request is lost");
+    }
+    let resident = resident_kib();
+    println!("{rounds} rounds: {answered} requests, none lost; {resident} KiB resident at the end");
+    assert!(resident <= MOST_RESIDENT, "{resident} KiB");
 }
 
 /// Returns whether there is any answer within a tenth of a second, such as the error that another profile is being

@@ -1,4 +1,4 @@
-//! A headless Chromium that is told what to do through a pipe, by its DevTools protocol.
+//! A headless Chromium that is told what to do through a pipe, by its `DevTools` protocol.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
