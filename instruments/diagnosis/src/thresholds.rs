@@ -21,6 +21,8 @@ pub const DESCRIPTORS_WEIGHT: f64 = 1.75;
 pub const FULL_POOL_WEIGHT: f64 = 1.7;
 /// Weight of work for clients who have left.
 pub const GIVEN_UP_WEIGHT: f64 = 1.6;
+/// Weight of requests that are given up while they queue for what another finding names: a consequence of that.
+pub const GIVEN_UP_QUEUED_WEIGHT: f64 = 0.9;
 /// Weight of one connection that many requests share.
 pub const SHARED_CONNECTION_WEIGHT: f64 = 1.3;
 /// Weight of pieces that Nagle's algorithm holds back.
@@ -179,6 +181,8 @@ pub const DESCRIPTORS: f64 = 0.8;
 
 /// Fewest connections opened for each finished request.
 pub const OPENED_PER_REQUEST: f64 = 0.3;
+/// Fewest connections opened for each request that a time limit cut, from which its calls are asked again.
+pub const ASKED_AGAIN: f64 = 2.0;
 /// Fewest opened connections; fewer may be a pool that was being filled.
 pub const OPENED: u64 = 20;
 /// Fewest opened connections for each one that is open at once.

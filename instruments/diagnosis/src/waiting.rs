@@ -175,20 +175,44 @@ impl Waiting {
         seen
     }
 
-    /// Returns the frames of a place where other requests of the route are, past this wait.
+    /// Returns the frames of a place where other requests of the route are, past this wait. A place in a line before it
+    /// is not past it.
     pub(crate) fn past(&self, requests: &Requests) -> Option<String> {
-        let mut places = requests.places.iter();
-        let past = places.find(|place| {
+        let here = self.place();
+        for place in &requests.places {
             let is_here = place.wait.is_some_and(|wait| wait.what == self.wait.what);
-            place.route == self.place().route && place.frames.len() > 1 && !is_here
-        })?;
-        Some(past.frames.join("; "))
+            let is_of_route = place.route == here.route && place.frames.len() > 1;
+            if is_of_route && !is_here && !is_before(place, here) {
+                return Some(place.frames.join("; "));
+            }
+        }
+        None
     }
 }
 
 /// Returns whether a request waits for this until another gives it back.
 pub(crate) fn is_of_holders(kind: WaitKind) -> bool {
     matches!(kind, WaitKind::Limit | WaitKind::Lock | WaitKind::Pool)
+}
+
+/// Returns whether requests pass `place` before `here`: both are in one function, whose line at `place` comes first.
+fn is_before(place: &Place, here: &Place) -> bool {
+    for (frame, own) in std::iter::zip(&place.frames, &here.frames) {
+        if frame != own {
+            let (Some(other), Some(own)) = (parts(frame), parts(own)) else {
+                return false;
+            };
+            return (other.0, other.1) == (own.0, own.1) && other.2 < own.2;
+        }
+    }
+    false
+}
+
+/// Returns function, file and line of a frame of the reader's.
+pub(crate) fn parts(frame: &str) -> Option<(&str, &str, u32)> {
+    let (function, place) = frame.strip_suffix(')')?.rsplit_once(" (")?;
+    let (file, line) = place.rsplit_once(':')?;
+    Some((function, file, line.parse().ok()?))
 }
 
 /// Returns the places, merging those where the same requests wait for several things at once, such as for a lock and
@@ -273,5 +297,23 @@ mod tests {
         let all = Waiting::all(&evidence);
         assert_eq!(all.len(), 1);
         assert_eq!((all[0].kind(), all[0].in_flight), (WaitKind::Lock, 2.0));
+    }
+
+    #[test]
+    fn a_place_in_an_earlier_line_is_not_past_a_wait() {
+        let lock = ["shop::read (src/read.rs:7)", "tokio::sync::Mutex::lock"];
+        let past = |line: &str| {
+            let places = [
+                place("GET /a", &lock, 2.0),
+                place("GET /a", &[line, "tokio::time::Sleep"], 1.0),
+            ];
+            let evidence = evidence(&[route("GET /a", 3.0, 9)], &places);
+            let waiting = Waiting::all(&evidence).remove(0);
+            waiting.past(evidence.requests.as_ref().unwrap())
+        };
+        assert_eq!(past("shop::read (src/read.rs:6)"), None);
+        assert!(past("shop::read (src/read.rs:8)").is_some());
+        // In another function, nobody knows.
+        assert!(past("shop::query (src/read.rs:6)").is_some());
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
     };
     let requests = evidence.requests.as_ref();
     let finished = requests.map_or(0, Requests::finished);
+    let answer = answer_awaited(evidence);
     for (name, peers, is_upstream) in named(connections) {
         let seen = (peers.opened + peers.ended) as u64;
         let of_namespace = if is_upstream {
@@ -43,9 +44,12 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         let opened = of_namespace.unwrap_or(seen).max(seen);
         let per_request = opened as f64 / finished.max(1) as f64;
         let is_many = seen >= OPENED && seen >= (OPENED_PER_OPEN * peers.most_open) as u64;
-        // A client that leaves closes its connection: that is told as what it is.
-        let is_given_up = !is_upstream
-            && requests.is_some_and(|requests| finished == 0 || requests.left_share() >= DROPPED);
+        // A client that leaves closes its connection, and those of the calls for it: that is told as what it is. So is
+        // a time limit.
+        let is_given_up = requests.is_some_and(|requests| {
+            let cut = requests.answers().timed_out as f64 >= DROPPED * finished as f64;
+            finished == 0 || requests.left_share() >= DROPPED || is_upstream && cut
+        });
         if !is_many || per_request < OPENED_PER_REQUEST || is_given_up {
             continue;
         }
@@ -53,9 +57,10 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
             (
                 "connections",
                 CONNECTIONS_WEIGHT,
-                "A body that is not read to its end, a client made for each request, a pool that keeps too few, calls \
-                 that are given up, or an other end that closes (`connection: close`).",
-                "Keep one client, read each answer to its end, and let the pool keep as many as are used at once.",
+                "Calls that are given up by a time limit of their own, a body that is not read to its end, a client made \
+                 for each request, a pool that keeps too few, or an other end that closes (`connection: close`).",
+                "If the calls have a time limit that short, find out why the answers take longer. Otherwise keep one \
+                 client, read each answer to its end, and let the pool keep as many as are used at once.",
             )
         } else {
             (
@@ -66,18 +71,36 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
                 "Let clients and proxies keep connections alive.",
             )
         };
+        let mut seen = format!(
+            "At least {seen} were opened in {:.1} s, and at most {} were open at a time.",
+            connections.seconds, peers.most_open
+        );
+        if let Some(answer) = answer.as_ref().filter(|_| is_upstream) {
+            seen = format!("{seen} {answer}");
+        }
         let words = Words {
             headline: format!("Connections {name} are hardly used again."),
-            seen: format!(
-                "At least {seen} were opened in {:.1} s, and at most {} were open at a time.",
-                connections.seconds, peers.most_open
-            ),
+            seen,
             cause: cause.to_owned(),
             fix: fix.to_owned(),
         };
         findings.push(Finding::fault(kind, weight, SEE, words));
     }
     findings
+}
+
+/// The line at which most requests wait for an answer, and for how long.
+fn answer_awaited(evidence: &Evidence) -> Option<String> {
+    let mut waits = Waiting::all(evidence).into_iter();
+    let answer = waits.find(|waiting| waiting.kind() == WaitKind::Answer)?;
+    if answer.share < MUCH_OF_ROUTE {
+        return None;
+    }
+    let line = answer.place().line()?;
+    let ms = answer.ms?;
+    Some(format!(
+        "Requests wait for an answer at {line}, {ms:.0} ms each."
+    ))
 }
 
 /// Small pieces that Nagle's algorithm holds back for long.
@@ -247,6 +270,27 @@ mod tests {
         assert!(told(0, 400));
         assert!(told(9, 91) && !told(10, 90));
         assert!(!told(0, 0), "nothing finishes");
+        let calls = |dropped: u64, timed_out: u64| {
+            let mut evidence = with(of_requests(100 - dropped), vec![peers(400, 8)], vec![]);
+            let route = &mut evidence.requests.as_mut().unwrap().routes[0];
+            route.dropped = dropped;
+            route.answers.timed_out = timed_out;
+            !not_used_again(&evidence).is_empty()
+        };
+        assert!(calls(9, 0) && !calls(10, 0), "calls for clients who left");
+        assert!(calls(0, 9) && !calls(0, 10), "calls that a limit cut");
+    }
+
+    #[test]
+    fn the_line_of_the_calls_is_told_if_requests_wait_there() {
+        let told = |share| {
+            let line = "shop::price (src/price.rs:19)";
+            let answer = place("GET /a", &[line, "(waiting for the answer)"], share);
+            let evidence = evidence(&[route("GET /a", 1.0, 100)], &[answer]);
+            let found = not_used_again(&with(evidence, vec![peers(400, 8)], vec![])).remove(0);
+            found.seen.contains("src/price.rs:19")
+        };
+        assert!(!told(MUCH_OF_ROUTE * 0.99) && told(MUCH_OF_ROUTE));
     }
 
     #[test]

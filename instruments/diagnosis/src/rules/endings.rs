@@ -2,9 +2,12 @@
 
 use crate::evidence::{Evidence, Requests, Route};
 use crate::finding::{Finding, Level, Words};
+use crate::rules::waits;
 use crate::thresholds::{
-    DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_WEIGHT, SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
+    ASKED_AGAIN, DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_QUEUED_WEIGHT, GIVEN_UP_WEIGHT,
+    SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
 };
+use crate::waiting::Waiting;
 
 /// Most requests are given up, and work goes on for nobody.
 pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
@@ -29,32 +32,80 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
     if let Some(place) = threads.and_then(|threads| threads.computing()) {
         seen = format!("{seen} Threads still compute: {place}.");
     }
-    let words = Words {
-        headline: format!(
-            "{cut} of {ended} requests were given up{}, before they had an answer.",
-            after(requests)
-        ),
-        seen: seen.trim().to_owned(),
-        cause: "Work for clients who have left goes on in a queue, a task or a thread; or the queue is longer than \
-                clients wait, so each is served when it is about to leave."
-            .to_owned(),
-        fix: "Drop work whose request is gone: ask `is_closed()` of its reply channel before each job, or abort its \
-              task. Refuse at once (503) what cannot be answered in time."
-            .to_owned(),
-    };
     let level = if share >= DROPPED_MOST || tasks.is_some() {
         Level::Fault
     } else {
         // Clients may have a limit of their own that is shorter than the work.
         Level::Bound
     };
+    let words = if requests.dropped() == 0 {
+        cut_by_limit(evidence, cut, ended, seen)
+    } else {
+        let cause = if level == Level::Fault {
+            "Work for clients who have left goes on in a queue, a task or a thread; or the queue is longer than clients \
+             wait, so each is served when it is about to leave."
+        } else {
+            "Clients wait for less time than most answers take."
+        };
+        Words {
+            headline: format!(
+                "{cut} of {ended} requests were given up{}, before they had an answer.",
+                after(requests)
+            ),
+            seen,
+            cause: cause.to_owned(),
+            fix: "Drop work whose request is gone: ask `is_closed()` of its reply channel before each job, or abort its \
+                  task. Refuse at once (503) what cannot be answered in time."
+                .to_owned(),
+        }
+    };
+    let weight = if is_queued(evidence) {
+        GIVEN_UP_QUEUED_WEIGHT
+    } else {
+        GIVEN_UP_WEIGHT
+    };
+    let words = Words {
+        seen: words.seen.trim().to_owned(),
+        ..words
+    };
     vec![Finding::of(
         level,
         "given_up",
-        GIVEN_UP_WEIGHT,
+        weight,
         "/debug/await",
         words,
     )]
+}
+
+/// Returns whether the requests queue for a lock, a pool or the like, which another finding names.
+fn is_queued(evidence: &Evidence) -> bool {
+    let most = Waiting::all(evidence).into_iter().next();
+    let judged = most.and_then(|most| waits::judged(&most));
+    judged.is_some_and(|(level, _)| level == Level::Fault)
+}
+
+/// Words for requests that a time limit of the service cut: their clients got an answer, which says so.
+fn cut_by_limit(evidence: &Evidence, cut: u64, ended: u64, mut seen: String) -> Words {
+    let connections = evidence.connections.as_ref();
+    for peers in connections.map_or(&[][..], |connections| &connections.upstreams) {
+        let for_each = (peers.opened + peers.ended) as f64 / ended as f64;
+        if for_each >= ASKED_AGAIN {
+            seen = format!(
+                "{seen} For each of them, at least {for_each:.1} connections to {} were opened: calls are given up and \
+                 made again.",
+                peers.address
+            );
+        }
+    }
+    Words {
+        headline: format!("{cut} of {ended} requests were cut by a time limit (408 or 504)."),
+        seen,
+        cause: "What they wait for takes longer than the limit. Retries multiply the calls, which makes it slower still."
+            .to_owned(),
+        fix: "Find out why it takes so long there. Bound the retries of all requests together (a retry budget), with a \
+              pause that grows, and refuse at once (503) what cannot be answered in time."
+            .to_owned(),
+    }
 }
 
 /// Tasks that become more than the requests in flight are: those of requests that are gone.
@@ -128,7 +179,7 @@ pub(crate) fn server_errors(evidence: &Evidence) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{Answers, Memory, Part};
+    use crate::evidence::{Answers, Connections, Memory, Part, Peers};
     use crate::testing::{evidence, place, route};
 
     fn ended(finished: u64, dropped: u64, answers: Answers) -> Evidence {
@@ -192,6 +243,41 @@ mod tests {
         assert_eq!(level(10, true), Level::Bound);
         assert_eq!(level(11, true), Level::Fault);
         assert_eq!(level(11, false), Level::Bound);
+    }
+
+    #[test]
+    fn calls_that_are_made_again_are_told_from_two_connections_for_each_request() {
+        let told = |opened| {
+            let cut = Answers {
+                server_errors: 100,
+                timed_out: 100,
+                ..Answers::default()
+            };
+            let mut evidence = ended(100, 0, cut);
+            evidence.connections = Some(Connections {
+                upstreams: vec![Peers {
+                    opened,
+                    ..Peers::default()
+                }],
+                ..Connections::default()
+            });
+            let found = given_up(&evidence).remove(0);
+            assert!(found.headline.contains("cut by a time limit"), "{found:?}");
+            found.seen.contains("made again")
+        };
+        assert!(!told(199) && told(200));
+    }
+
+    #[test]
+    fn requests_that_are_given_up_in_a_queue_are_its_consequence() {
+        let weight = |leaf: &str| {
+            let mut route = route("GET /pay", 10.0, 0);
+            route.dropped = 90;
+            let waits = ["shop::pay (src/pay.rs:28)", leaf];
+            given_up(&evidence(&[route], &[place("GET /pay", &waits, 10.0)]))[0].weight
+        };
+        assert!(weight("tokio::sync::Mutex::lock") < crate::thresholds::WAIT_WEIGHT);
+        assert!(weight("tokio::sync::oneshot::Receiver") > crate::thresholds::WAIT_WEIGHT);
     }
 
     #[test]

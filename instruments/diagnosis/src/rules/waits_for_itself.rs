@@ -5,7 +5,7 @@ use crate::finding::{Finding, Words};
 use crate::thresholds::{
     ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL, STUCK_WEIGHT, WAITERS_HOLD_WEIGHT,
 };
-use crate::waiting::{Waiting, is_of_holders};
+use crate::waiting::{Waiting, is_of_holders, parts};
 use ecosystem::WaitKind;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -101,13 +101,6 @@ fn passed<'a>(first: &'a Place, second: &Place) -> Option<&'a str> {
         }
     }
     None
-}
-
-/// Function, file and line of a frame of the reader's.
-fn parts(frame: &str) -> Option<(&str, &str, u32)> {
-    let (function, place) = frame.strip_suffix(')')?.rsplit_once(" (")?;
-    let (file, line) = place.rsplit_once(':')?;
-    Some((function, file, line.parse().ok()?))
 }
 
 fn wait_for_each_other(

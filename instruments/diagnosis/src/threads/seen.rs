@@ -15,6 +15,9 @@ const MOST_PLACES: usize = 3;
 /// Name of the call in which threads wait for each other.
 pub(crate) const FUTEX: &str = "futex";
 
+/// Name of the thread that takes await profiles: it computes while it is asked, and not for the service.
+const SAMPLER: &str = "await-profile";
+
 impl ThreadProfile {
     /// Returns the stacks of all threads.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &Stack> {
@@ -40,7 +43,8 @@ impl ThreadProfile {
     /// Lists the places where threads compute most, with their share of all computing, or `None` if no place stands
     /// out.
     pub fn computing(&self) -> Option<String> {
-        let all: Vec<&Thread> = self.threads.iter().collect();
+        let threads = self.threads.iter();
+        let all: Vec<&Thread> = threads.filter(|thread| thread.name != SAMPLER).collect();
         listed(by_function(in_state(&all, State::Running)))
     }
 
