@@ -19,11 +19,11 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     }
     for waiting in Waiting::all(evidence) {
-        let is_of_task = matches!(
-            waiting.kind(),
-            WaitKind::Channel | WaitKind::Queue | WaitKind::Notification
-        );
+        // A notification is waited for on purpose, as by a long poll.
+        let is_of_task = matches!(waiting.kind(), WaitKind::Channel | WaitKind::Queue);
+        // A body waits for each of its pieces, and none finishes while it is sent.
         let route = requests.route(&waiting.place().route);
+        let route = route.filter(|route| !route.is_part);
         let standstill = route.map_or(0.0, |route| route.standstill);
         let is_long = waiting.ms.is_none_or(|ms| ms >= ONE_TASK_MS);
         if !is_of_task
@@ -96,6 +96,22 @@ mod tests {
             share: released,
         }];
         evidence
+    }
+
+    #[test]
+    fn a_long_poll_and_a_body_in_pieces_stand_still_on_purpose() {
+        let told = |leaf: &str, is_part| {
+            let mut evidence = of(8.0, 0.9, 1.0, 50.0, 1.0);
+            let requests = evidence.requests.as_mut().unwrap();
+            requests.routes[0].is_part = is_part;
+            let waits = ["shop::status (src/status.rs:15)", leaf];
+            requests.places = vec![place("GET /status", &waits, 8.0)];
+            requests.releases[0].frames = waits.map(str::to_owned).to_vec();
+            !look(&evidence).is_empty()
+        };
+        assert!(told("tokio::sync::oneshot::Receiver", false));
+        assert!(!told("tokio::sync::watch::Receiver", false));
+        assert!(!told("tokio::sync::mpsc::Receiver", true));
     }
 
     #[test]

@@ -21,7 +21,10 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         if waits_for_itself::is_stuck(&waiting, requests) {
             continue;
         }
-        if let Some((level, weight)) = judged(&waiting) {
+        if let Some((mut level, weight)) = judged(&waiting) {
+            if is_at_work(&waiting, requests) {
+                level = Level::Bound;
+            }
             findings.push(finding(&waiting, requests, level, weight));
         }
     }
@@ -49,6 +52,17 @@ pub(crate) fn judged(waiting: &Waiting) -> Option<(Level, f64)> {
     }
 }
 
+/// Returns whether what the pool lent is at work for the requests that have it: they await the answer of a database or
+/// of a socket, or are in the call that took it.
+fn is_at_work(waiting: &Waiting, requests: &Requests) -> bool {
+    let Some(past) = waiting.past(requests) else {
+        return false;
+    };
+    let is_in_call = past.line().is_some() && past.line() == waiting.place().line();
+    let is_answer = matches!(past.kind(), Some(WaitKind::Database | WaitKind::Network));
+    waiting.kind() == WaitKind::Pool && (is_in_call || is_answer)
+}
+
 /// Returns whether no request can hold what these wait for: none is elsewhere, and one would have been seen there.
 fn nobody_holds(waiting: &Waiting, requests: &Requests) -> bool {
     let elsewhere = requests.in_flight - waiting.in_flight;
@@ -61,15 +75,29 @@ fn nobody_holds(waiting: &Waiting, requests: &Requests) -> bool {
 fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) -> Finding {
     let mut seen = waiting.seen(requests);
     if let Some(past) = waiting.past(requests) {
-        seen = format!("{seen} Requests that are past it are at {past}.");
+        seen = format!(
+            "{seen} Requests that are past it are at {}.",
+            past.frames.join("; ")
+        );
     } else if nobody_holds(waiting, requests) {
         seen += " No request is past it: what holds it is outside of requests, or was forgotten.";
     }
+    let (cause, fix) = if is_at_work(waiting, requests) {
+        (
+            "All connections of the pool are at work: what they are asked for takes long, or is asked for too often."
+                .to_owned(),
+            "Ask less often: keep the answer, or ask once for all who want the same. Look at why it takes long; only then \
+             make the pool larger."
+                .to_owned(),
+        )
+    } else {
+        (waiting.wait.cause.to_owned(), super::fix_of(waiting.wait))
+    };
     let words = Words {
         headline: waiting.headline(),
         seen,
-        cause: waiting.wait.cause.to_owned(),
-        fix: super::fix_of(waiting.wait),
+        cause,
+        fix,
     };
     Finding::of(level, waiting.kind().name(), weight, "/debug/await", words)
 }
@@ -138,6 +166,31 @@ mod tests {
         assert_eq!(limit[0].level, Level::Bound);
         let flight = "(waiting for another request that fills the cache)";
         assert!(look(&waiting(flight, 0.9)).is_empty());
+    }
+
+    #[test]
+    fn a_pool_whose_connections_are_at_work_is_a_bound() {
+        let found = |past: &[&str]| {
+            let pool = [LINE, "(waiting for a connection of the pool)"];
+            let places = [
+                place("GET /read", &pool, 8.0),
+                place("GET /read", past, 2.0),
+            ];
+            look(&evidence(&[route("GET /read", 10.0, 100)], &places)).remove(0)
+        };
+        let query = "shop::query (src/read.rs:9)";
+        for past in [
+            &[query, "sqlx_postgres"][..],
+            &[query, "tokio::net"],
+            &[LINE, "tokio::sync::oneshot"],
+        ] {
+            let found = found(past);
+            assert_eq!(found.level, Level::Bound, "{found:?}");
+            assert!(found.cause.contains("are at work"), "{found:?}");
+        }
+        let other = found(&[query, "(waiting for the answer)"]);
+        assert_eq!(other.level, Level::Fault, "{other:?}");
+        assert!(other.cause.contains("await something else"), "{other:?}");
     }
 
     #[test]
