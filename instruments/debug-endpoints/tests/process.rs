@@ -4,13 +4,12 @@
 
 mod common;
 
-use std::fs;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{Answer, ask};
+use common::{Answer, ask, status};
 use debug_endpoints::DebugEndpoints;
 
 /// Lock for the tests, which look at the whole process.
@@ -169,13 +168,4 @@ fn threads_that_begin_during_a_profile_are_in_it() {
     let profile = profile.join().expect("answered");
     drop(late);
     assert!(samples_of(&profile, "late;") > 0, "{}", profile.text());
-}
-
-/// Returns a number of this process's status, in KiB or as bits.
-fn status(name: &str, radix: u32) -> u64 {
-    let text = fs::read_to_string("/proc/self/status").expect("this is Linux");
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let line = line.expect(name);
-    let word = line.split_whitespace().next().expect("a value");
-    u64::from_str_radix(word, radix).expect("a number")
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use common::{Answer, ask, service};
+use common::{Answer, ENDPOINTS, ask, service, status};
 use debug_endpoints::{DebugEndpoints, Incidents};
 
 /// Computes for about a millisecond.
@@ -131,24 +131,6 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
     assert_eq!(ask(own, "/").status, 200);
 }
 
-/// All endpoints, each of which is asked for at once with the others.
-const ENDPOINTS: [&str; 14] = [
-    "/debug?",
-    "/debug/metrics?",
-    "/debug/heartbeat?",
-    "/debug/memory?",
-    "/debug/sockets?",
-    "/debug/await?",
-    "/debug/await?format=svg&",
-    "/debug/await?tail=99&",
-    "/debug/threads?",
-    "/debug/pprof/profile?",
-    "/debug/pprof/flamegraph?",
-    "/debug/look?",
-    "/debug/look?tail=99&",
-    "/debug/incidents?",
-];
-
 /// Most memory, in KiB, that the service and its clients have after any number of rounds.
 const MOST_RESIDENT: u64 = 150 << 10;
 
@@ -177,15 +159,6 @@ fn ask_on_one_connection(service: SocketAddr, stop: &AtomicBool) -> u64 {
         answered += 1;
     }
     answered
-}
-
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().nth(1));
-    number
-        .and_then(|number| number.parse().ok())
-        .expect("a number")
 }
 
 #[test]
@@ -225,7 +198,11 @@ fn all_endpoints_at_once_lose_no_request_and_keep_little_memory() {
             asking.join().expect("an answer that is expected");
         }
         if round % 50 == 49 {
-            println!("{} rounds: {} KiB resident", round + 1, resident_kib());
+            println!(
+                "{} rounds: {} KiB resident",
+                round + 1,
+                status("VmRSS:", 10)
+            );
         }
     }
     stop.store(true, Ordering::Relaxed);
@@ -233,7 +210,7 @@ fn all_endpoints_at_once_lose_no_request_and_keep_little_memory() {
     for client in clients {
         answered += client.join().expect("no request is lost");
     }
-    let resident = resident_kib();
+    let resident = status("VmRSS:", 10);
     println!("{rounds} rounds: {answered} requests, none lost; {resident} KiB resident at the end");
     assert!(resident <= MOST_RESIDENT, "{resident} KiB");
 }

@@ -91,13 +91,13 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
         }
     };
     drop((server, terminal));
-    if options.output.format == Format::Human {
-        let variant = &options.variant;
-        println!("{variant} at {target}: {}", scenario.in_words());
-    }
     match options.output.format {
         Format::Json => json::print(&outcome)?,
-        Format::Human => print!("{}", figures_of(&outcome)),
+        Format::Human => {
+            let variant = &options.variant;
+            println!("{variant} at {target}: {}", scenario.in_words());
+            print!("{}", figures_of(&outcome));
+        }
     }
     Ok(exit_of(&outcome))
 }

@@ -10,6 +10,24 @@ use debug_endpoints::DebugEndpoints;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+/// Paths of all endpoints that no feature takes away; a query may follow.
+pub(crate) const ENDPOINTS: [&str; 14] = [
+    "/debug?",
+    "/debug/metrics?",
+    "/debug/heartbeat?",
+    "/debug/memory?",
+    "/debug/sockets?",
+    "/debug/await?",
+    "/debug/await?format=svg&",
+    "/debug/await?tail=99&",
+    "/debug/threads?",
+    "/debug/pprof/profile?",
+    "/debug/pprof/flamegraph?",
+    "/debug/look?",
+    "/debug/look?tail=99&",
+    "/debug/incidents?",
+];
+
 /// Starts a service on a runtime with two workers, and returns the runtime, the service's address, and that of its
 /// endpoints' listener.
 pub(crate) fn service(
@@ -66,4 +84,13 @@ pub(crate) fn ask_as(address: SocketAddr, path: &str, headers: &[(&str, &str)]) 
         body: answer.split_off(end + 4),
         head,
     }
+}
+
+/// Returns a number of this process's status, in KiB or as bits.
+pub(crate) fn status(name: &str, radix: u32) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let line = line.expect(name);
+    let word = line.split_whitespace().next().expect("a value");
+    u64::from_str_radix(word, radix).expect("a number")
 }

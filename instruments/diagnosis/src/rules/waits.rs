@@ -2,7 +2,7 @@
 
 use ecosystem::WaitKind;
 
-use crate::evidence::{Evidence, Requests};
+use crate::evidence::{Evidence, Place, Requests};
 use crate::finding::{Finding, Level, Words};
 use crate::rules::waits_for_itself;
 use crate::thresholds::{
@@ -21,10 +21,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         if waits_for_itself::is_stuck(&waiting, requests) {
             continue;
         }
-        if let Some((mut level, weight)) = judged(&waiting) {
-            if is_at_work(&waiting, requests) {
-                level = Level::Bound;
-            }
+        if let Some((level, weight)) = judged(&waiting) {
             findings.push(finding(&waiting, requests, level, weight));
         }
     }
@@ -53,11 +50,8 @@ pub(crate) fn judged(waiting: &Waiting) -> Option<(Level, f64)> {
 }
 
 /// Returns whether what the pool lent is at work for the requests that have it: they await the answer of a database or
-/// of a socket, or are in the call that took it.
-fn is_at_work(waiting: &Waiting, requests: &Requests) -> bool {
-    let Some(past) = waiting.past(requests) else {
-        return false;
-    };
+/// of a socket, or are in the call that took it. They are at `past`.
+fn is_at_work(waiting: &Waiting, past: &Place) -> bool {
     let is_in_call = past.line().is_some() && past.line() == waiting.place().line();
     let is_answer = matches!(past.kind(), Some(WaitKind::Database | WaitKind::Network));
     waiting.kind() == WaitKind::Pool && (is_in_call || is_answer)
@@ -73,8 +67,10 @@ fn nobody_holds(waiting: &Waiting, requests: &Requests) -> bool {
 }
 
 fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) -> Finding {
+    let past = waiting.past(requests);
+    let is_at_work = past.is_some_and(|past| is_at_work(waiting, past));
     let mut seen = waiting.seen(requests);
-    if let Some(past) = waiting.past(requests) {
+    if let Some(past) = past {
         seen = format!(
             "{seen} Requests that are past it are at {}.",
             past.frames.join("; ")
@@ -82,8 +78,9 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
     } else if nobody_holds(waiting, requests) {
         seen += " No request is past it: what holds it is outside of requests, or was forgotten.";
     }
-    let (cause, fix) = if is_at_work(waiting, requests) {
+    let (level, cause, fix) = if is_at_work {
         (
+            Level::Bound,
             "All connections of the pool are at work: what they are asked for takes long, or is asked for too often."
                 .to_owned(),
             "Ask less often: keep the answer, or ask once for all who want the same. Look at why it takes long; only then \
@@ -91,7 +88,11 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
                 .to_owned(),
         )
     } else {
-        (waiting.wait.cause.to_owned(), super::fix_of(waiting.wait))
+        (
+            level,
+            waiting.wait.cause.to_owned(),
+            super::fix_of(waiting.wait),
+        )
     };
     let words = Words {
         headline: waiting.headline(),
