@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use course::measurement::claim::{PROBLEM, SOLUTION};
 use course::report::table::anchors;
+use drawing::table::{Column, Table};
 use engine::figures;
 
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};
@@ -50,21 +51,25 @@ pub fn table(record: &Record) -> String {
             )
         }),
     ];
-    let names = record.variants.iter().map(|variant| &*variant.name);
-    let names: Vec<&str> = names.collect();
-    let mut text = format!("|  | {} | claimed |\n", names.join(" | "));
-    let _ = writeln!(text, "| --- |{} --- |", " ---: |".repeat(names.len()));
-    for (what, claimed, of) in rows {
-        // A figure stays beside its unit. Writing to a String cannot fail.
-        let cells = record
-            .variants
-            .iter()
-            .map(|it| of(it).replace(' ', "\u{a0}"));
-        let cells: Vec<String> = cells.collect();
-        let _ = writeln!(text, "| {what} | {} | {claimed} |", cells.join(" | "));
+    let mut columns = vec![Column::text("")];
+    for variant in &record.variants {
+        columns.push(Column::figures(&variant.name));
     }
+    columns.push(Column::text("claimed"));
+    let mut cells = Vec::new();
+    for (what, claimed, of) in rows {
+        let mut row = vec![what.to_owned()];
+        for variant in &record.variants {
+            // A figure stays beside its unit.
+            row.push(of(variant).replace(' ', "\u{a0}"));
+        }
+        row.push(claimed);
+        cells.push(row);
+    }
+    let mut text = Table::new(columns, cells).markdown();
     let tools = record.tools.iter();
     let tools = tools.map(|(name, version)| format!("{name} {version}"));
+    // Writing to a String cannot fail.
     let _ = writeln!(
         text,
         "\n{cpus} CPUs in {nodes} NUMA nodes, emulated; {} texts; {} requests of each variant; {}; \

@@ -3,7 +3,7 @@
 use drawing::canvas::{Axis, Cell, Drawn, Look, Plot, is_drawable};
 use drawing::html::{Head, document, pictures, scrolled, section};
 use drawing::scale::Scale;
-use drawing::table::Table;
+use drawing::table::{Column, Table};
 use engine::figures;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
@@ -261,7 +261,8 @@ fn table(ranked: &[(&Team, &Run)], scores: &Scores) -> Table {
             format!("{}{changed}", best.commit),
         ]);
     }
-    let figures = [
+    let mut columns = vec![Column::text("team")];
+    for head in [
         "best",
         "95 % interval",
         "after",
@@ -270,8 +271,10 @@ fn table(ranked: &[(&Team, &Run)], scores: &Scores) -> Table {
         "broken",
         "expected right",
         "commit",
-    ];
-    Table::new(&["team"], &figures, rows)
+    ] {
+        columns.push(Column::figures(head));
+    }
+    Table::new(columns, rows)
 }
 
 /// Teams' words on their changes, the latest first.
@@ -302,8 +305,14 @@ fn notes(ranked: &[(&Team, &Run)], scores: &Scores) -> Markup {
             format!("{:.0} min", scores.minutes(run)),
         ]);
     }
-    let table = Table::new(&["team", "change", "expected"], &["score", "after"], rows);
-    scrolled(&table, "What they changed", "")
+    let columns = [
+        Column::text("team"),
+        Column::text("change"),
+        Column::text("expected"),
+        Column::figures("score"),
+        Column::figures("after"),
+    ];
+    scrolled(&Table::new(columns, rows), "What they changed", "")
 }
 
 /// The span of all scores that are drawn.

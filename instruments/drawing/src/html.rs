@@ -90,12 +90,12 @@ pub fn scrolled(table: &Table, label: &str, class: &str) -> Markup {
     html! {
         div.scroll.(class) tabindex="0" role="region" aria-label=(label) {
             table {
-                thead { tr { @for (head, number) in &table.heads { th.number[*number] scope="col" { (head) } } } }
+                thead { tr { @for column in &table.columns { th.number[column.has_figures] scope="col" { (column.head) } } } }
                 tbody {
                     @for row in &table.rows {
                         tr {
-                            th.number[table.heads[0].1] scope="row" { (row[0]) }
-                            @for (cell, (_, number)) in row.iter().zip(&table.heads).skip(1) { td.number[*number] { (cell) } }
+                            th.number[table.columns[0].has_figures] scope="row" { (row[0]) }
+                            @for (cell, column) in row.iter().zip(&table.columns).skip(1) { td.number[column.has_figures] { (cell) } }
                         }
                     }
                 }

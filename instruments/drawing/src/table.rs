@@ -2,61 +2,93 @@
 
 use std::fmt::Write as _;
 
-/// Table of text and figures.
+/// Column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its head; may be empty.
+    pub head: String,
+    /// `true` if its cells are figures, which stand at the right.
+    pub has_figures: bool,
+}
+
+impl Column {
+    /// Makes a column of text.
+    pub fn text(head: impl Into<String>) -> Self {
+        Self {
+            head: head.into(),
+            has_figures: false,
+        }
+    }
+
+    /// Makes a column of figures.
+    pub fn figures(head: impl Into<String>) -> Self {
+        Self {
+            head: head.into(),
+            has_figures: true,
+        }
+    }
+}
+
+/// List of rows, for a terminal, for Markdown and, by [`crate::html::scrolled`], for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Head of each column, and `true` if the column holds figures.
-    pub heads: Vec<(String, bool)>,
+    /// The columns, from left to right.
+    pub columns: Vec<Column>,
     /// The cells, row by row.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Makes a table with columns of text, then columns of figures.
-    pub fn new(texts: &[&str], figures: &[&str], rows: Vec<Vec<String>>) -> Self {
-        let texts = texts.iter().map(|head| ((*head).to_owned(), false));
-        let figures = figures.iter().map(|head| ((*head).to_owned(), true));
+    /// Makes a table. Each row has a cell for each column.
+    pub fn new(columns: impl IntoIterator<Item = Column>, rows: Vec<Vec<String>>) -> Self {
         Self {
-            heads: texts.chain(figures).collect(),
+            columns: columns.into_iter().collect(),
             rows,
         }
     }
 
     /// Formats the table for a terminal, with columns as wide as their widest cell.
     pub fn text(&self) -> String {
-        let heads = self.heads.iter().map(|(head, _)| head.clone()).collect();
-        let rows = || [&heads].into_iter().chain(&self.rows);
+        let mut lines = vec![Vec::new()];
+        for column in &self.columns {
+            lines[0].push(column.head.as_str());
+        }
+        for row in &self.rows {
+            lines.push(row.iter().map(String::as_str).collect());
+        }
+        let mut widths = vec![0; self.columns.len()];
+        for line in &lines {
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
         let mut text = String::new();
-        for row in rows() {
-            let cells = row.iter().enumerate().map(|(column, cell)| {
-                let width = rows()
-                    .map(|row: &Vec<String>| row[column].chars().count())
-                    .max();
-                let width = width.unwrap_or(0);
-                if self.heads[column].1 {
+        for line in lines {
+            let mut cells = Vec::new();
+            for (place, cell) in line.into_iter().enumerate() {
+                let width = widths[place];
+                cells.push(if self.columns[place].has_figures {
                     format!("{cell:>width$}")
                 } else {
                     format!("{cell:<width$}")
-                }
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{}", line.trim_end());
+                });
+            }
+            text += cells.join("  ").trim_end();
+            text.push('\n');
         }
         text
     }
 
     /// Formats the table as Markdown.
     pub fn markdown(&self) -> String {
-        let mut text = String::new();
-        for (head, _) in &self.heads {
+        let (mut heads, mut rules) = (String::new(), String::new());
+        for Column { head, has_figures } in &self.columns {
             let space = if head.is_empty() { "" } else { " " };
             // Writing to a String cannot fail.
-            let _ = write!(text, "|{space}{head} ");
+            let _ = write!(heads, "|{space}{head} ");
+            rules += if *has_figures { "| ---: " } else { "| --- " };
         }
-        let rules = self.heads.iter();
-        let rules = rules.map(|(_, is_figure)| if *is_figure { "| ---: " } else { "| --- " });
-        let _ = writeln!(text, "|\n{}|", rules.collect::<String>());
+        let mut text = format!("{heads}|\n{rules}|\n");
         for row in &self.rows {
             let _ = writeln!(text, "| {} |", row.join(" | "));
         }
@@ -79,4 +111,24 @@ pub fn shortened(text: &str, most: usize) -> String {
     }
     let kept: String = text.chars().take(most - 1).collect();
     kept + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_shows_columns_as_wide_as_their_cells() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        let rows = vec![row(["median", "53.7 ms"]), row(["p99", "1 s"])];
+        let table = Table::new([Column::text(""), Column::figures("base")], rows);
+        assert_eq!(
+            table.text(),
+            "           base\nmedian  53.7 ms\np99         1 s\n"
+        );
+        assert_eq!(
+            table.markdown(),
+            "| | base |\n| --- | ---: |\n| median | 53.7 ms |\n| p99 | 1 s |\n"
+        );
+    }
 }

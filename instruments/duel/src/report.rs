@@ -22,7 +22,7 @@ use serde::Serialize;
 use drawing::flamegraph::{Picture, draw, draw_difference};
 use drawing::html::{self as page_html, Head, document, frame, scrolled, section};
 use drawing::rounds::metric_of_rounds;
-use drawing::table::{Table, sentence_case, shortened};
+use drawing::table::{Column, Table, sentence_case, shortened};
 
 /// Result that `compare --format json` prints.
 #[derive(Debug, Clone, Serialize)]
@@ -239,10 +239,21 @@ impl Comparison {
         };
         let counters: Vec<_> = self.counters.iter().map(counter).collect();
         let frames: Vec<_> = self.frames.iter().map(frame).collect();
-        let heads = ["base", "change", "change / base"];
-        let counters = Table::new(&["counter, per request"], &heads, counters);
-        let heads = ["base", "change", "difference"];
-        let frames = Table::new(&["profile", "share of its stacks with"], &heads, frames);
+        let counter_columns = [
+            Column::text("counter, per request"),
+            Column::figures("base"),
+            Column::figures("change"),
+            Column::figures("change / base"),
+        ];
+        let frame_columns = [
+            Column::text("profile"),
+            Column::text("share of its stacks with"),
+            Column::figures("base"),
+            Column::figures("change"),
+            Column::figures("difference"),
+        ];
+        let counters = Table::new(counter_columns, counters);
+        let frames = Table::new(frame_columns, frames);
         let tables = [("Counters", counters), ("Functions", frames)];
         let told = tables
             .into_iter()
@@ -283,8 +294,14 @@ impl Comparison {
     }
 
     fn table(&self) -> Table {
-        let heads = ["base", "change", "times as good", "noise"];
-        Table::new(&[""], &heads, self.rows())
+        let columns = [
+            Column::text(""),
+            Column::figures("base"),
+            Column::figures("change"),
+            Column::figures("times as good"),
+            Column::figures("noise"),
+        ];
+        Table::new(columns, self.rows())
     }
 
     /// Formats the verdict, the tables and the notes for a terminal.

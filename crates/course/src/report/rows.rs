@@ -1,13 +1,15 @@
 //! Claims and measurements of a record, as one list of rows. The terminal, the book's tables and the HTML
 //! report each write this list.
 
+use std::fmt::Write as _;
+
 use crate::analysis::{
     finding::{Finding, is_at_least, median_metric},
     verdict::{Analysis, claim_bound},
 };
 use crate::measurement::{
     chapter_file::Secondary,
-    claim::{Bound, LoadMetric, PROBLEM, Quantity, Role},
+    claim::{LoadMetric, PROBLEM, Quantity, Role},
     record::{Record, Round},
 };
 use engine::figures;
@@ -30,36 +32,39 @@ pub struct Row {
 /// Collects the rows of a record: predictions, root causes, secondary metrics, effects with the generator's
 /// other metrics, and guardrails.
 pub fn rows(record: &Record, analysis: &Analysis) -> Vec<Row> {
-    let of = |role| analysis.of(role).map(|finding| row(record, finding));
-    let mut rows: Vec<Row> = of(Role::Prediction).collect();
-    rows.extend(of(Role::RootCause));
-    rows.extend(
-        record
-            .chapter
-            .secondary
-            .iter()
-            .map(|one| secondary(record, one)),
-    );
-    let mut effects = of(Role::Effect);
-    rows.extend(effects.next());
+    let mut rows = Vec::new();
+    for role in [Role::Prediction, Role::RootCause] {
+        for finding in analysis.of(role) {
+            rows.push(row(record, finding));
+        }
+    }
+    for one in &record.chapter.secondary {
+        rows.push(secondary(record, one));
+    }
+    let mut effects = analysis.of(Role::Effect);
+    if let Some(first) = effects.next() {
+        rows.push(row(record, first));
+    }
     let claimed = &record.chapter.claims.effect().quantity;
-    let others = [
+    for metric in [
         LoadMetric::RequestsPerSecond,
         LoadMetric::P50Ms,
         LoadMetric::P99Ms,
-    ];
-    let others = others
-        .into_iter()
-        .filter(|metric| *claimed != Quantity::Metric(*metric));
-    rows.extend(others.map(|metric| Row {
-        label: "",
-        name: metric.label().to_owned(),
-        problem: median_text(record, metric, PROBLEM),
-        fix: median_text(record, metric, &record.variant),
-        remark: String::new(),
-    }));
-    rows.extend(effects);
-    rows.extend(of(Role::Guardrail));
+    ] {
+        if *claimed == Quantity::Metric(metric) {
+            continue;
+        }
+        rows.push(Row {
+            label: "",
+            name: metric.label().to_owned(),
+            problem: median_text(record, metric, PROBLEM),
+            fix: median_text(record, metric, &record.variant),
+            remark: String::new(),
+        });
+    }
+    for finding in effects.chain(analysis.of(Role::Guardrail)) {
+        rows.push(row(record, finding));
+    }
     rows
 }
 
@@ -141,10 +146,10 @@ pub(crate) fn median_reading<'a>(
     rounds: impl Iterator<Item = &'a Round>,
     one: &Secondary,
 ) -> Option<f64> {
-    let readings: Option<Vec<f64>> = rounds
-        .map(|round| round.readings.get(&one.quantity).copied())
-        .collect();
-    let mut readings = readings?;
+    let mut readings = Vec::new();
+    for round in rounds {
+        readings.push(*round.readings.get(&one.quantity)?);
+    }
     readings.sort_unstable_by(f64::total_cmp);
     let last = readings.len().checked_sub(1)?;
     Some(f64::midpoint(
@@ -164,9 +169,12 @@ fn prediction_in_words(finding: &Finding) -> String {
     };
     let mut text = format!("{predicted}; {}", figures::ratio(measured));
     if let Some((low, high)) = finding.interval {
-        text += &format!(" ({} to {})", figures::ratio(low), figures::ratio(high));
+        let (low, high) = (figures::ratio(low), figures::ratio(high));
+        // Writing to a String cannot fail, here and below.
+        let _ = write!(text, " ({low} to {high})");
     }
-    text += &format!(" was measured, {} apart", figures::percent(off.abs()));
+    let apart = figures::percent(off.abs());
+    let _ = write!(text, " was measured, {apart} apart");
     let Some(within) = finding.claim.within else {
         return format!("{text} (no claim is made about it)");
     };
@@ -190,12 +198,12 @@ fn effect_in_words(finding: &Finding) -> String {
         figures::ratio(high)
     );
     if let Some(floor) = finding.noise_floor {
-        text += &format!("; noise floor {}", figures::percent(floor));
+        let _ = write!(text, "; noise floor {}", figures::percent(floor));
     }
     text += ")";
     if let Some(bound) = finding.claim.ratio {
         let limit = bound.limit(finding.users);
-        text += &format!("; claimed: at least {}", figures::ratio(limit));
+        let _ = write!(text, "; claimed: at least {}", figures::ratio(limit));
     }
     text
 }
@@ -209,19 +217,21 @@ fn kept_in_words(finding: &Finding) -> String {
     };
     let mut text = format!("{kept} of the problem's");
     if let Some((low, high)) = finding.interval {
-        let spread = finding.spread();
-        text += &format!(" ({spread} {} to {})", percent(low), percent(high));
+        let (spread, low, high) = (finding.spread(), percent(low), percent(high));
+        let _ = write!(text, " ({spread} {low} to {high})");
     }
     if let Some(bound) = finding.claim.ratio {
-        text += &format!("; claimed: {}", bound.in_words_of(percent(bound.number)));
+        let bound = bound.in_words_of(percent(bound.number));
+        let _ = write!(text, "; claimed: {bound}");
     }
     text
 }
 
 fn bounds_in_words(finding: &Finding) -> String {
-    let words = |bound: Option<Bound>| bound.map(|bound| claim_bound(finding, bound));
-    let bounds = [words(finding.claim.problem), words(finding.claim.solution)];
-    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+    let mut bounds = Vec::new();
+    for bound in [finding.claim.problem, finding.claim.solution] {
+        bounds.extend(bound.map(|bound| claim_bound(finding, bound)));
+    }
     format!("claimed: {}", bounds.join(", "))
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use crate::analysis::verdict::{Analysis, VerdictKind};
 use crate::measurement::record::Record;
+use drawing::table::{Column, Table};
 use engine::figures::{self, ratio};
 use serde::{Deserialize, Serialize};
 
@@ -58,9 +59,13 @@ impl Proof {
 
 /// Formats the latest proofs of each chapter beside each other, and how far they lie apart.
 pub fn table(proofs: &[Proof]) -> String {
-    let mut text = "| chapter | proofs, with the effect, its 95 % interval and the seconds to the \
-                    verdict | apart | one interval is as wide as |\n| ---: | --- | ---: | ---: |\n"
-        .to_owned();
+    let columns = [
+        Column::figures("chapter"),
+        Column::text("proofs, with the effect, its 95 % interval and the seconds to the verdict"),
+        Column::figures("apart"),
+        Column::figures("one interval is as wide as"),
+    ];
+    let mut rows = Vec::new();
     let chapters: BTreeSet<u32> = proofs.iter().map(|proof| proof.chapter).collect();
     for chapter in chapters {
         let mut latest: Vec<_> = proofs.iter().filter(|p| p.chapter == chapter).collect();
@@ -77,19 +82,19 @@ pub fn table(proofs: &[Proof]) -> String {
         let widest = intervals
             .map(|(low, high)| high / low - 1.0)
             .max_by(f64::total_cmp);
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "| {chapter} | {} | {} | {} |",
+        rows.push(vec![
+            chapter.to_string(),
             lines.join("<br>"),
             percent(apart),
             percent(widest),
-        );
+        ]);
     }
+    let mut text = Table::new(columns, rows).markdown();
     let started = || proofs.iter().map(|proof| &proof.started);
     if let (Some(first), Some(last)) = (started().min(), started().max()) {
         // Shortens `2026-01-31T12:59:59Z` to `2026-01-31 12:59`.
         let minute = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
+        // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "\n*Measured by `cargo workshop capture --series`, the first on {} and the last on {} \

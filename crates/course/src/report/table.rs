@@ -17,7 +17,7 @@ pub use self::{
 };
 pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds_in_full};
 use crate::report::rows::{Row, rows, unknown};
-use drawing::table::{Table, sentence_case};
+use drawing::table::{Column, Table, sentence_case};
 
 /// Formats the chapter's figures: both variants side by side, predictions and verdict.
 pub fn table(record: &Record, analysis: &Analysis) -> String {
@@ -30,9 +30,15 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
             row.remark,
         ]
     };
+    let columns = [
+        Column::text(""),
+        Column::text(""),
+        Column::figures("problem"),
+        Column::figures(&record.variant),
+        Column::text(""),
+    ];
     let rows = rows(record, analysis).into_iter().map(row).collect();
-    let mut table = Table::new(&["", ""], &["problem", &record.variant], rows);
-    table.heads.push((String::new(), false));
+    let table = Table::new(columns, rows);
     let text = format!(
         "{}\nVerdict: **{}**. {}\n\n{}",
         table.markdown(),
@@ -80,13 +86,14 @@ pub fn baselines(record: &Record) -> String {
             cell(LoadMetric::P99Ms, one.p99_ms),
         ]
     });
-    let heads = [
-        "requests per second",
-        "of the solution's",
-        "median",
-        "99th percentile",
+    let columns = [
+        Column::text("service"),
+        Column::figures("requests per second"),
+        Column::figures("of the solution's"),
+        Column::figures("median"),
+        Column::figures("99th percentile"),
     ];
-    sourced(&Table::new(&["service"], &heads, rows.collect()), record)
+    sourced(&Table::new(columns, rows.collect()), record)
 }
 
 /// Formats counted instructions; empty if none were counted.
@@ -102,9 +109,12 @@ pub fn instructions(record: &Record) -> String {
             figures::percent(count.per_round / first.per_round),
         ]
     });
-    let each = format!("instructions a {}", counting.unit);
-    let share = format!("of the {}'s", first.variant);
-    sourced(&Table::new(&[""], &[&each, &share], rows.collect()), record)
+    let columns = [
+        Column::text(""),
+        Column::figures(format!("instructions a {}", counting.unit)),
+        Column::figures(format!("of the {}'s", first.variant)),
+    ];
+    sourced(&Table::new(columns, rows.collect()), record)
 }
 
 /// Formats the machine and the tools, as a list.
@@ -119,45 +129,40 @@ pub fn environment(record: &Record) -> String {
 /// Returns the machine and the tools, name by name.
 pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
     let here = &record.environment;
-    let quota = here.quota.map(|quota| format!("{quota} CPUs"));
     let optimised = if here.optimised {
         "optimised"
     } else {
         "not optimised"
     };
     let cpus = format!("{} usable of {} online", here.cpus_usable, here.cpus_online);
-    let memory = format!("{} MiB", figures::count(here.memory_mib as f64));
-    let governor = here.governor.clone();
-    let machine = [
+    let quota = match here.quota {
+        Some(quota) => format!("{quota} CPUs"),
+        None => "none".to_owned(),
+    };
+    let governor = here.governor.as_deref().unwrap_or("not known");
+    let mut rows = vec![
         ("cpu", here.cpu_model.clone()),
         ("cpus", cpus),
-        ("memory", memory),
+        (
+            "memory",
+            format!("{} MiB", figures::count(here.memory_mib as f64)),
+        ),
         ("NUMA nodes", here.numa_nodes.to_string()),
         ("system", here.system.clone()),
         ("kernel", here.kernel.clone()),
-        ("CPU quota", quota.unwrap_or("none".to_owned())),
-        (
-            "frequency governor",
-            governor.unwrap_or("not known".to_owned()),
-        ),
+        ("CPU quota", quota),
+        ("frequency governor", governor.to_owned()),
         ("build", format!("{} ({optimised})", here.build_profile)),
     ];
-    let tools = here.tools.iter();
-    let tools = tools.map(|(tool, version)| (tool.as_str(), version.clone()));
-    let run = [
-        ("commit", record.commit.in_short()),
-        ("date", format!("{} (UTC)", record.started)),
-    ];
-    let placement = here
-        .placement
-        .clone()
-        .map(|placement| ("placement", placement));
-    machine
-        .into_iter()
-        .chain(placement)
-        .chain(tools)
-        .chain(run)
-        .collect()
+    if let Some(placement) = &here.placement {
+        rows.push(("placement", placement.clone()));
+    }
+    for (tool, version) in &here.tools {
+        rows.push((tool, version.clone()));
+    }
+    rows.push(("commit", record.commit.in_short()));
+    rows.push(("date", format!("{} (UTC)", record.started)));
+    rows
 }
 
 /// Formats figures published elsewhere, each with its caveat.
@@ -171,27 +176,10 @@ pub(crate) fn published_table(record: &Record) -> Table {
         vec![figure.label.clone(), figure.value.clone(), caveat]
     };
     let rows = record.references.iter().map(row).collect();
-    let mut table = Table::new(&["published elsewhere"], &["figure"], rows);
-    table.heads.push(("to know".to_owned(), false));
-    table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_terminal_shows_columns_as_wide_as_their_cells() {
-        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
-        let rows = vec![row(["median", "53.7 ms"]), row(["p99", "1 s"])];
-        let table = Table::new(&[""], &["base"], rows);
-        assert_eq!(
-            table.text(),
-            "           base\nmedian  53.7 ms\np99         1 s\n"
-        );
-        assert_eq!(
-            table.markdown(),
-            "| | base |\n| --- | ---: |\n| median | 53.7 ms |\n| p99 | 1 s |\n"
-        );
-    }
+    let columns = [
+        Column::text("published elsewhere"),
+        Column::figures("figure"),
+        Column::text("to know"),
+    ];
+    Table::new(columns, rows)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use drawing::table::{Column, Table};
 use engine::figures;
 use engine::statistics::{Gains, Looks};
 use serde::{Deserialize, Serialize};
@@ -107,9 +108,13 @@ impl Scores {
 
     /// Formats a table with a row for the beginning and for each change.
     pub fn table(&self) -> String {
-        let mut table =
-            "| | change | score | times as good as before |\n| ---: | --- | ---: | ---: |\n"
-                .to_owned();
+        let columns = [
+            Column::figures(""),
+            Column::text("change"),
+            Column::figures("score"),
+            Column::figures("times as good as before"),
+        ];
+        let mut rows = Vec::new();
         for after in 0..=self.changes.len() {
             let Some(score) = self.mean(after) else {
                 break;
@@ -121,16 +126,17 @@ impl Scores {
                     self.gain_in_words(after - 1, after),
                 ),
             };
-            let score = figures::ratio(score);
-            _ = writeln!(table, "| {after} | {change} | {score} | {gain} |");
+            rows.push(vec![after.to_string(), change, figures::ratio(score), gain]);
         }
+        let mut text = Table::new(columns, rows).markdown();
+        // Writing to a String cannot fail.
         _ = writeln!(
-            table,
+            text,
             "\n*Mean scores of rounds of {} s. A gain is of the rounds that have both shops, and rows differ in their rounds: \
              compare by the last column. Measured by `cargo run -p studies --bin shop_way` until {} (UTC): {}.*",
             self.seconds, self.day, self.machine,
         );
-        table
+        text
     }
 
     fn gain_in_words(&self, before: usize, after: usize) -> String {

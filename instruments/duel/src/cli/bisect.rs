@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::bisect::{Search, Slower};
-use drawing::table::{Table, sentence_case, shortened};
+use drawing::table::{Column, Table, sentence_case, shortened};
 use engine::comparison::{self, Enough};
 use engine::event::Event;
 use engine::figures;
@@ -349,11 +349,13 @@ impl Bisected {
         let table = if rows.is_empty() {
             String::new()
         } else {
-            let heads = ["commit", "", "against good"];
-            format!(
-                "\n\n{}",
-                Table::new(&heads, &["is the first slow one"], rows).text()
-            )
+            let columns = [
+                Column::text("commit"),
+                Column::text(""),
+                Column::text("against good"),
+                Column::figures("is the first slow one"),
+            ];
+            format!("\n\n{}", Table::new(columns, rows).text())
         };
         let verdict = match self.verdict {
             Ending::Found => "found",

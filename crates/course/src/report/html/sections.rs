@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::report::{rows::rows, table};
 use drawing::html::{scrolled, section};
-use drawing::table::{Table, sentence_case};
+use drawing::table::{Column, Table, sentence_case};
 
 /// Writes predictions, root causes, effects and guardrails side by side.
 pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
@@ -18,8 +18,13 @@ pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
         };
         vec![name, row.problem, row.fix, row.remark]
     });
-    let mut table = Table::new(&[""], &["problem", &record.variant], rows.collect());
-    table.heads.push((String::new(), false));
+    let columns = [
+        Column::text(""),
+        Column::figures("problem"),
+        Column::figures(&record.variant),
+        Column::text(""),
+    ];
+    let table = Table::new(columns, rows.collect());
     let content = html! {
         @if let Some(prediction) = &analysis.prediction { p { (prediction.sentence) } }
         (scrolled(&table, "Predicted and measured", "claim"))
@@ -39,7 +44,7 @@ pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
 pub(super) fn matrix(record: &Record) -> Markup {
     let tables = table::matrix_tables(record);
     let content = html! {
-        @for table in &tables { (scrolled(table, &table.heads[0].0, "variants")) }
+        @for table in &tables { (scrolled(table, &table.columns[0].head, "variants")) }
     };
     html! { @if !tables.is_empty() { (section("matrix", "All variants", &content)) } }
 }

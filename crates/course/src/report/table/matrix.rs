@@ -1,12 +1,13 @@
 //! The chapter's table of variants and scenarios.
 
-use super::{Table, provenance};
+use super::provenance;
 use crate::analysis::finding::{is_at_least, median_of};
 use crate::measurement::{
     chapter_file::{Scenario, Secondary},
     record::{Purpose, Record, Round},
 };
 use crate::report::rows::{median_reading, unknown};
+use drawing::table::{Column, Table};
 use engine::figures;
 
 /// Longest description of a scenario, in characters, that fits into a table's head.
@@ -23,13 +24,12 @@ pub(crate) fn tables(record: &Record) -> Vec<Table> {
     if record.rounds_for(Purpose::Matrix).next().is_none() {
         return Vec::new();
     }
-    let mut columns = Vec::new();
+    let mut scenarios = Vec::new();
     for name in &matrix.scenarios {
         let words = chapter.scenario(name).map(Scenario::in_words);
         let short = words.filter(|words| words.chars().count() <= HEAD_AT_MOST);
-        columns.push(short.unwrap_or_else(|| name.clone()));
+        scenarios.push(Column::figures(short.unwrap_or_else(|| name.clone())));
     }
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let table = |title: &str, cell: &dyn Fn(&str, &str) -> String| {
         let row = |variant: &String| {
             let figures = matrix.scenarios.iter();
@@ -37,7 +37,9 @@ pub(crate) fn tables(record: &Record) -> Vec<Table> {
             std::iter::once(variant.clone()).chain(figures).collect()
         };
         let rows = matrix.variants.iter().map(row).collect();
-        Table::new(&[title], &columns, rows)
+        let mut columns = vec![Column::text(title)];
+        columns.extend_from_slice(&scenarios);
+        Table::new(columns, rows)
     };
     let effect = table(&matrix.title, &|variant, scenario| {
         effect_cell(record, variant, scenario)

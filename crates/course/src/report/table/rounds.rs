@@ -1,11 +1,12 @@
 //! Tables of the rounds' raw figures.
 
-use super::{Table, sourced};
+use super::sourced;
 use crate::measurement::{
     claim::LoadMetric,
     record::{Purpose, Record, Round},
 };
 use crate::report::rows::unknown;
+use drawing::table::{Column, Table};
 use engine::{
     figures,
     outcome::{GeneratorKind, Outcome},
@@ -13,10 +14,10 @@ use engine::{
 
 /// A figure of a round: its heading in the book (if it appears there), its heading in the report, and the
 /// function that formats it.
-type Column = (Option<&'static str>, &'static str, Figure);
+type Shown = (Option<&'static str>, &'static str, Figure);
 type Figure = fn(&Round) -> String;
 
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Shown; 9] = [
     (Some("answers"), "answers", |round| {
         figures::count(round.outcome.completed as f64)
     }),
@@ -88,11 +89,17 @@ fn table(record: &Record, why: fn(&Round) -> String, columns: &[(&str, Figure)])
         let figures = columns.iter().map(|(_, figure)| figure(round));
         names.into_iter().chain(figures).collect()
     };
-    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
     let rows = record.rounds.iter().zip(1..).map(row).collect();
-    let mut table = Table::new(&["why", "variant", "scenario"], &heads, rows);
-    table.heads.insert(0, ("round".to_owned(), true));
-    table
+    let mut heads = vec![
+        Column::figures("round"),
+        Column::text("why"),
+        Column::text("variant"),
+        Column::text("scenario"),
+    ];
+    for (head, _) in columns {
+        heads.push(Column::figures(*head));
+    }
+    Table::new(heads, rows)
 }
 
 /// Formats the purpose of a round for a table.
