@@ -16,6 +16,7 @@ mod exit;
 mod hints;
 mod keys;
 mod measured;
+mod pins;
 mod prediction;
 mod progress_file;
 mod steps;

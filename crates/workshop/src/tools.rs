@@ -9,15 +9,7 @@ use engine::child;
 
 use crate::chapters::Workshop;
 use crate::cli::Tool;
-
-/// k6, built from its Go module.
-pub(crate) const K6: &str = "1.8.1";
-/// mdBook, built from its crate.
-pub(crate) const MDBOOK: &str = "0.5.4";
-/// `cargo flamegraph`, built from its crate. 0.6.15 is locked to a webpki-roots that could not be had.
-pub(crate) const FLAMEGRAPH: &str = "0.6.14";
-/// samply, built from its crate.
-pub(crate) const SAMPLY: &str = "0.13.1";
+use crate::pins::pins;
 
 /// A program that some command or page needs.
 pub(crate) struct Program {
@@ -42,13 +34,13 @@ pub(crate) const PROGRAMS: [Program; 12] = [
     },
     Program {
         name: "k6",
-        pinned: Some((Tool::K6, |_| Some(K6.to_owned()))),
+        pinned: Some((Tool::K6, |_| Some(pins().k6.clone()))),
         found: |tools| version(tools.k6(), ["version"]),
         needed: "load --with k6: cargo workshop setup k6",
     },
     Program {
         name: "mdbook",
-        pinned: Some((Tool::Mdbook, |_| Some(MDBOOK.to_owned()))),
+        pinned: Some((Tool::Mdbook, |_| Some(pins().mdbook.clone()))),
         found: |tools| version(tools.mdbook(), ["--version"]),
         needed: "reading the book in a browser: cargo workshop setup mdbook",
     },
@@ -91,14 +83,14 @@ pub(crate) const PROGRAMS: [Program; 12] = [
     },
     Program {
         name: "flamegraph",
-        pinned: Some((Tool::Flamegraph, |_| Some(FLAMEGRAPH.to_owned()))),
+        pinned: Some((Tool::Flamegraph, |_| Some(pins().flamegraph.clone()))),
         found: |tools| version(tools.program("flamegraph"), ["--version"]),
         needed: "cargo flamegraph, which records by perf on Linux and by xctrace on macOS: cargo workshop \
                  setup flamegraph",
     },
     Program {
         name: "samply",
-        pinned: Some((Tool::Samply, |_| Some(SAMPLY.to_owned()))),
+        pinned: Some((Tool::Samply, |_| Some(pins().samply.clone()))),
         found: |tools| version(tools.program("samply"), ["--version"]),
         needed: "a CPU profile with a row for each thread: cargo workshop setup samply",
     },

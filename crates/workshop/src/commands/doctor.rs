@@ -342,6 +342,7 @@ fn perf() -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pins::pins;
 
     #[test]
     fn versions_compare_by_number() {
@@ -376,7 +377,11 @@ mod tests {
             (counted(176, None), State::Ok, "176"),
             (counted(44, None), State::Note, "too few"),
             (counted(176, Some(2.0)), State::Note, "too many"),
-            (k6(|_| Some(tools::K6.to_owned())), State::Ok, tools::K6),
+            (
+                k6(|_| Some(pins().k6.clone())),
+                State::Ok,
+                pins().k6.as_str(),
+            ),
             (
                 k6(|_| Some("1.7.0".to_owned())),
                 State::Note,

@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use crate::chapters::Workshop;
 use crate::cli::Tool;
 use crate::compile;
+use crate::pins::pins;
 use crate::tools::{self, PROGRAMS, Tools};
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files};
@@ -30,17 +31,6 @@ const PARTIAL: &str = "partial-";
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// Bytes that are kept of each output of a program.
 const KEPT: usize = 1 << 16;
-
-/// Crates that people reach for. `*` is the newest that cargo may take, so that what it adds is what
-/// was fetched.
-const CRATES: [&str; 6] = [
-    "arc-swap",
-    "crossbeam",
-    "dashmap",
-    "flume",
-    "parking_lot",
-    "rayon",
-];
 
 enum Done {
     There,
@@ -68,9 +58,9 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
         let done = match tool {
             _ if is_there => Ok(Done::There),
             Tool::K6 => setup.k6(),
-            Tool::Mdbook => setup.built("mdbook", tools::MDBOOK),
-            Tool::Flamegraph => setup.built("flamegraph", tools::FLAMEGRAPH),
-            Tool::Samply => setup.built("samply", tools::SAMPLY),
+            Tool::Mdbook => setup.built("mdbook", &pins().mdbook),
+            Tool::Flamegraph => setup.built("flamegraph", &pins().flamegraph),
+            Tool::Samply => setup.built("samply", &pins().samply),
             Tool::Locust => setup.locust(),
             Tool::Kernel => setup.kernel(),
             Tool::Crates => setup.crates(workshop.root()),
@@ -158,16 +148,17 @@ impl Setup {
             ));
         };
         let folder = self.partial()?;
+        let version = &pins().k6;
         let mut install = Command::new(go);
         install
-            .args(["install", &format!("go.k6.io/k6@v{}", tools::K6)])
+            .args(["install", &format!("go.k6.io/k6@v{version}")])
             // Outside any Go module, and for this machine whatever the reader cross-compiles for.
             .current_dir(folder.path())
             .env("GOBIN", folder.path())
             .env("CGO_ENABLED", "0")
             .env_remove("GOOS")
             .env_remove("GOARCH");
-        let doing = format!("building k6 {}, a minute or three", tools::K6);
+        let doing = format!("building k6 {version}, a minute or three");
         self.fetch(&install, &doing, "k6")?;
         put_program(folder.path(), &self.tools.k6())
     }
@@ -207,7 +198,11 @@ impl Setup {
     fn crates(&self, root: &Path) -> Result<Done, CliError> {
         let folder = files::temporary()?;
         let folder = folder.path();
-        let dependencies = CRATES.map(|name| format!("{name} = \"*\"\n")).concat();
+        let mut dependencies = String::new();
+        for name in &pins().crates {
+            // The newest that cargo may take, so that what `cargo add` adds is what was fetched.
+            dependencies += &[name, " = \"*\"\n"].concat();
+        }
         let manifest = format!(
             "[package]\nname = \"within-reach\"\nedition = \"2024\"\nrust-version = \"{}\"\n\
              [lib]\npath = \"lib.rs\"\n[workspace]\n[dependencies]\n{dependencies}",

@@ -8,15 +8,8 @@ use std::process::{Command, Stdio};
 use engine::child;
 
 use super::{Done, Setup, put};
+use crate::pins::{Kernel, pins};
 use terminal::exit::CliError;
-
-/// The package whose hash is known, as apt takes it: Debian 12's kernel for virtual machines.
-const KNOWN: &str = "linux-image-6.1.0-56-cloud-amd64=6.1.192-2";
-/// SHA-256 of its file.
-const SHA256: &str = "e7d02b943971edcb8790e256c02cfab3bca6c3d37c1bf25392a57c71300615ee";
-
-/// Packages that depend on the newest kernel for virtual machines: Debian's, and Ubuntu's.
-const NEWEST: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
 
 impl Setup {
     pub(super) fn kernel(&self) -> Result<Done, CliError> {
@@ -25,18 +18,17 @@ impl Setup {
                 "only Linux on x86-64 runs the machine with several NUMA nodes",
             ));
         }
-        let known = apt_cache("show", KNOWN).filter(|said| !said.is_empty());
-        let known = known.map(|_| KNOWN.to_owned());
-        let package = known.or_else(|| NEWEST.iter().find_map(|newest| image_of(newest)));
-        let (Some(package), Some(_)) = (package, child::find("dpkg-deb")) else {
+        let pinned = &pins().kernel;
+        let known = &pinned.package;
+        let (Some(package), Some(_)) = (package_of(pinned), child::find("dpkg-deb")) else {
             return Ok(Done::Skipped(
                 "it comes from Debian's or Ubuntu's packages (apt-get update, if this is one); name a \
                  kernel of your own with WORKSHOP_KERNEL=/boot/vmlinuz-…",
             ));
         };
-        if package != KNOWN {
+        if package != *known {
             eprintln!(
-                "note: {KNOWN}, whose hash is known here, is not among this system's packages; \
+                "note: {known}, whose hash is known here, is not among this system's packages; \
                  {package} is taken instead, for which apt's signature alone speaks"
             );
         }
@@ -50,12 +42,13 @@ impl Setup {
             "check the network, update the package lists (apt-get update), and run `cargo workshop setup kernel` again",
         )?;
         let archive = file_in(folder, |name| name.starts_with("linux-image")).unwrap_or_default();
-        if package == KNOWN {
+        if package == *known {
             let is = engine::service::program::digest(std::fs::read(&archive).unwrap_or_default());
-            if is != SHA256 {
+            if is != pinned.sha256 {
                 return Err(CliError::bad(format!(
-                    "{package} has the wrong hash, so nothing was installed: its SHA-256 is {is}, not {SHA256}; try another mirror, or name a \
-                     kernel of your own with WORKSHOP_KERNEL=/boot/vmlinuz-…"
+                    "{package} has the wrong hash, so nothing was installed: its SHA-256 is {is}, not {}; try another mirror, or name a \
+                     kernel of your own with WORKSHOP_KERNEL=/boot/vmlinuz-…",
+                    pinned.sha256
                 )));
             }
         }
@@ -72,6 +65,14 @@ impl Setup {
         put(&kernel, &self.tools.kernel())?;
         Ok(Done::Installed)
     }
+}
+
+/// Returns the package to take: the pinned one if this system has it, else that of the distribution's newest kernel.
+fn package_of(pinned: &Kernel) -> Option<String> {
+    if apt_cache("show", &pinned.package).is_some_and(|said| !said.is_empty()) {
+        return Some(pinned.package.clone());
+    }
+    pinned.newest.iter().find_map(|newest| image_of(newest))
 }
 
 /// The package of a kernel that `newest` depends on.
