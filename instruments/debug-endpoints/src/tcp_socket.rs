@@ -81,6 +81,7 @@ impl TcpSocket {
             is_queued: self.unsent > 0 || self.unacknowledged > 0,
             is_held_by_nagle: self.is_held_by_nagle(),
             round_trip_us: Some(self.round_trip_us),
+            unread: None,
         }
     }
 

@@ -7,6 +7,8 @@ use ecosystem::{Wait, WaitKind};
 use serde::Serialize;
 
 use crate::threads::ThreadProfile;
+#[cfg(doc)]
+use crate::thresholds::UNREAD_LOOKS;
 use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
 
 /// Place from which a process is observed.
@@ -408,6 +410,10 @@ pub struct Peers {
     pub most_unaccepted: u32,
     /// Mean of the kernel's round-trip estimates, in milliseconds.
     pub round_trip_ms: Option<f64>,
+    /// Connections on which data had waited to be read for [`UNREAD_LOOKS`] looks or more at the end, and none of it was.
+    pub unread: usize,
+    /// Most bytes that waited on one of them.
+    pub most_unread: u32,
 }
 
 /// File descriptors.

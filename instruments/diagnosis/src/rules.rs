@@ -5,6 +5,7 @@ mod computing_worker;
 mod connections;
 mod elsewhere;
 mod endings;
+mod from_outside;
 mod growth;
 mod in_a_row;
 mod lock_queue;
@@ -32,6 +33,8 @@ pub(crate) const RULES: &[Rule] = &[
     ("blocked_worker", blocked_worker::look),
     ("computing_worker", computing_worker::look),
     ("rare_hold", rare_hold::look),
+    ("busy_thread", from_outside::busy_thread),
+    ("busy_blocking_pool", from_outside::busy_blocking_pool),
     ("lock_queue", lock_queue::look),
     ("sqlite", sqlite::look),
     ("full_blocking_pool", runtimes::full_blocking_pool),
@@ -52,6 +55,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("connections", connections::not_used_again),
     ("nagle", connections::nagle),
     ("accept_queue", connections::not_accepted),
+    ("unread", connections::not_read),
     ("shared_connection", connections::shared),
 ];
 

@@ -9,9 +9,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::Process;
 use crate::evidence::{Connections, Part, Peers};
+use crate::thresholds::UNREAD_LOOKS;
 
 /// Most connections that are told apart.
 const MOST_CONNECTIONS: usize = 200_000;
+
+/// The kernel's number of the state in which the other end sends no more (`TCP_CLOSE_WAIT`).
+const CLOSED_BY_OTHER: u8 = 8;
 
 /// State of a TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +34,7 @@ impl SocketState {
     /// Returns the state with the kernel's number.
     pub fn of(number: u8) -> Self {
         match number {
-            1 | 8 => Self::Open,
+            1 | CLOSED_BY_OTHER => Self::Open,
             6 => Self::Ended,
             10 => Self::Listens,
             _ => Self::Other,
@@ -57,6 +61,8 @@ pub struct Socket {
     pub is_held_by_nagle: bool,
     /// The kernel's estimate of the round-trip time, in microseconds, if it is known.
     pub round_trip_us: Option<u32>,
+    /// Bytes of a connection that were received and not read, if they are known.
+    pub unread: Option<u32>,
 }
 
 /// Side of a connection that this process is on.
@@ -91,12 +97,15 @@ impl Row {
         let remote = address(words.next()?)?;
         let state = u8::from_str_radix(words.next()?, 16).ok()?;
         let (unsent, unread) = words.next()?.split_once(':')?;
+        let unread = u32::from_str_radix(unread, 16).ok()?;
+        // The other end's last word counts as a byte.
+        let last_word = u32::from(state == CLOSED_BY_OTHER);
         Some(Self {
             local,
             remote,
             state: SocketState::of(state),
             unsent: u32::from_str_radix(unsent, 16).ok()?,
-            unread: u32::from_str_radix(unread, 16).ok()?,
+            unread: unread.saturating_sub(last_word),
             inode: words.nth(4)?.parse().ok()?,
         })
     }
@@ -113,6 +122,7 @@ impl Row {
             is_queued: self.unsent > 0,
             is_held_by_nagle: false,
             round_trip_us: None,
+            unread: (!listens).then_some(self.unread),
         }
     }
 }
@@ -162,6 +172,18 @@ pub struct Watched {
     round_trips: BTreeMap<Side, (f64, u32)>,
     /// Numbers of open connections to each address that this process connects to, look by look.
     open: BTreeMap<SocketAddr, Vec<i64>>,
+    /// Connections on which received data waits.
+    unread: HashMap<Ends, Unread>,
+}
+
+/// Data of a connection that was received and not read.
+#[derive(Clone, Copy)]
+struct Unread {
+    side: Side,
+    /// Bytes at the last look.
+    bytes: u32,
+    /// Looks in a row at which none of it was read.
+    looks: u32,
 }
 
 impl Watched {
@@ -193,6 +215,7 @@ impl Watched {
             peers.open = 0;
         }
         let (mut looked_at, mut without_nodelay) = (HashSet::new(), BTreeMap::new());
+        let mut unread = HashMap::new();
         for socket in own.iter().filter(|one| one.state == SocketState::Open) {
             let Some(ends) = socket.remote.map(|remote| (socket.local, remote)) else {
                 continue;
@@ -210,12 +233,18 @@ impl Watched {
             peers.without_nodelay = peers.without_nodelay.max(*without);
             peers.queued_looks += u32::from(socket.is_queued);
             peers.held_looks += u32::from(socket.is_held_by_nagle);
+            if let Some(bytes) = socket.unread.filter(|bytes| *bytes > 0) {
+                let before = self.unread.get(&ends).filter(|old| old.bytes <= bytes);
+                let looks = before.map_or(0, |old| old.looks) + 1;
+                unread.insert(ends, Unread { side, bytes, looks });
+            }
             if let Some(round_trip_us) = socket.round_trip_us {
                 let (sum, count) = self.round_trips.entry(side).or_default();
                 *sum += f64::from(round_trip_us) / 1e3;
                 *count += 1;
             }
         }
+        self.unread = unread;
         for (side, peers) in &mut self.sides {
             peers.most_open = peers.most_open.max(peers.open);
             if let Side::Connects(to) = side {
@@ -246,6 +275,14 @@ impl Watched {
         now: Option<(u64, u64)>,
     ) -> Connections {
         let counts = before.zip(now);
+        let mut unread: BTreeMap<Side, (usize, u32)> = BTreeMap::new();
+        for one in self.unread.values() {
+            if one.looks >= UNREAD_LOOKS {
+                let (connections, most) = unread.entry(one.side).or_default();
+                *connections += 1;
+                *most = (*most).max(one.bytes);
+            }
+        }
         let mut connections = Connections {
             seconds,
             looks: self.looks,
@@ -256,6 +293,7 @@ impl Watched {
         };
         for (side, mut peers) in self.sides {
             peers.opened_per_second = peers.opened as f64 / seconds;
+            (peers.unread, peers.most_unread) = unread.get(&side).copied().unwrap_or_default();
             let round_trips = self.round_trips.get(&side);
             peers.round_trip_ms = round_trips.map(|(sum, count)| sum / f64::from(*count));
             let of_side = match side {
@@ -304,6 +342,32 @@ mod tests {
         ] {
             assert_eq!(Row::parse(damaged), None);
         }
+    }
+
+    #[test]
+    fn data_counts_as_unread_if_none_of_it_is_read_for_long() {
+        let ends: Ends = (([127, 0, 0, 1], 8080).into(), ([127, 0, 0, 1], 5000).into());
+        let row = |unread| Row {
+            local: ends.0,
+            remote: ends.1,
+            state: SocketState::Open,
+            unsent: 0,
+            unread,
+            inode: 1,
+        };
+        let unread = |looks: &[u32]| {
+            let mut watched = Watched::default();
+            for bytes in looks {
+                watched.look(&[row(*bytes).socket()]);
+            }
+            watched.finish(1.0, None, None).upstreams[0].unread
+        };
+        let long = vec![7; UNREAD_LOOKS as usize];
+        assert_eq!(unread(&long), 1);
+        assert_eq!(unread(&long[1..]), 0, "not long enough");
+        assert_eq!(unread(&[&[9][..], &long[1..]].concat()), 0, "some was read");
+        assert_eq!(unread(&[&[3][..], &long[1..]].concat()), 1, "more came");
+        assert_eq!(unread(&[&long[..], &[0]].concat()), 0, "all was read");
     }
 
     #[test]

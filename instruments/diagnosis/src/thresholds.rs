@@ -49,6 +49,10 @@ pub const LATE_WEIGHT: f64 = 0.9;
 pub const MEMORY_WEIGHT: f64 = 0.9;
 /// Weight of a growing number of tasks.
 pub const TASKS_WEIGHT: f64 = 0.8;
+/// Weight of received data that nobody reads.
+pub const UNREAD_WEIGHT: f64 = 0.8;
+/// Weight of threads outside of any runtime that compute all the time.
+pub const BUSY_THREAD_WEIGHT: f64 = 0.75;
 /// Weight of connections that wait to be accepted.
 pub const ACCEPT_WEIGHT: f64 = 0.8;
 /// Weight of runtimes with uneven load, where some are idle.
@@ -115,6 +119,10 @@ pub const BUSY: f64 = 0.5;
 pub const BUSY_WHILE_HELD: f64 = 0.1;
 /// Smallest share of the time for which one thread computes, if no heartbeat tells whether it yields.
 pub const BUSIEST: f64 = 0.9;
+/// Fewest threads of a blocking pool that have work at every moment, from which the pool may be full.
+pub const MANY_BLOCKING: usize = 4;
+/// Most threads of a blocking pool of tokio, unless the program sets another limit.
+pub const POOL_LIMIT: usize = 512;
 /// Shortest CPU time, in seconds, for which a thread did not yield.
 pub const HELD: f64 = 0.01;
 /// Shortest CPU time, in seconds, for which a thread did not yield that is a finding even if it is rare.
@@ -193,3 +201,5 @@ pub const HELD_LOOKS: u32 = 5;
 pub const HELD_SHARE: f64 = 0.1;
 /// Fewest looks for a finding that connections wait to be accepted; they have to wait in more than half of them.
 pub const ACCEPT_LOOKS: u32 = 10;
+/// Fewest looks in a row at which received data waits and none of it is read.
+pub const UNREAD_LOOKS: u32 = 10;

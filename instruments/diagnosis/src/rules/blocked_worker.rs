@@ -6,7 +6,7 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
 use crate::threads::seen::{
     FUTEX, blocked_share, function, grouped, in_state, inner_passes, is_block_on, is_told,
-    most_frequent, own, passes, past, place, worst,
+    most_frequent, own, passes, past, place, waits_for_lock, worst,
 };
 use crate::threads::{Stack, State, Thread, ThreadProfile};
 use crate::thresholds::{ALWAYS, BLOCKED, BLOCKED_WORKER_WEIGHT, FEWEST_SAMPLES};
@@ -40,8 +40,11 @@ fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<
     }
     let stack = found.most;
     let past = past(stack, profile.stacks(), profile.moments);
-    // Of a lock in use, somebody is past it now and then.
-    let is_stuck = past.is_none()
+    // Of a lock in use, somebody is past it now and then, and not waiting for another lock all the time.
+    let is_held_for_ever = past.as_ref().is_none_or(|past| {
+        waits_for_lock(past.most) && past.samples as f64 >= ALWAYS * profile.moments as f64
+    });
+    let is_stuck = is_held_for_ever
         && !inner_passes(stack, PartMeaning::Channel)
         && blocked.len() * 2 >= threads.len()
         && blocked.iter().all(|share| *share >= ALWAYS);
@@ -61,12 +64,26 @@ fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<
             .max()
             .unwrap_or_default()
     );
-    if let Some(past) = &past {
+    let lock = lock_before(profile, threads, stack);
+    if let Some(past) = past.as_ref().filter(|_| is_stuck && is_lock) {
+        seen = format!(
+            "{seen} The thread past this lock waits for a lock at {}.",
+            place(past.most)
+        );
+    } else if let Some(past) = &past {
         seen = format!("{seen} Whoever is past it {}.", past.does());
+    } else if let Some(lock) = lock {
+        seen = format!(
+            "{seen} Others wait for a lock at {}, and this is past it.",
+            place(lock)
+        );
     } else if is_stuck && is_lock {
         seen += " No thread is past this lock.";
     }
-    let (cause, fix) = advice(stack, is_stuck, past.is_some());
+    let (cause, fix) = match lock {
+        Some(lock) => advice(lock, false, true),
+        None => advice(stack, is_stuck, past.is_some() && !is_stuck),
+    };
     let words = Words {
         headline: format!(
             "{begin}{} of {} threads {which} are {} {}.",
@@ -86,6 +103,22 @@ fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<
         "/debug/threads",
         words,
     ))
+}
+
+/// Returns a stack that waits for a lock which threads at `stack` are past, if `stack` is no wait for a lock itself.
+fn lock_before<'a>(
+    profile: &ThreadProfile,
+    threads: &[&'a Thread],
+    stack: &Stack,
+) -> Option<&'a Stack> {
+    if waits_for_lock(stack) {
+        return None;
+    }
+    let waits = in_state(threads, State::Blocked).filter(|stack| waits_for_lock(stack));
+    let waits = most_frequent(waits)?.0;
+    let past = past(waits.most, profile.stacks(), profile.moments)?;
+    let is_this = (function(past.most), past.most.in_call()) == (function(stack), stack.in_call());
+    (is_this && waits.samples >= FEWEST_SAMPLES).then_some(waits.most)
 }
 
 /// The place of a stack. A thread that could not be stopped in a call has none, and was stopped before and after.

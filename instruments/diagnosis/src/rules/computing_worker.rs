@@ -5,7 +5,7 @@ use crate::finding::{Finding, Words};
 use crate::threads::State;
 use crate::threads::seen::{Seen, in_state, is_told, most_frequent, place, worst};
 use crate::thresholds::{
-    BUSIEST, BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, MOST_COMPUTING,
+    BLOCKED, BUSIEST, BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, MOST_COMPUTING,
 };
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -42,7 +42,10 @@ impl<'a> Computing<'a> {
         let is_busy = busy >= BUSY || (held >= HELD || is_one_busy) && busy >= BUSY_WHILE_HELD;
         let is_one_place = share >= MOST_COMPUTING && found.samples >= FEWEST_SAMPLES;
         // Who is blocked most of the time is not held up by what else it does.
-        if !is_busy || !is_one_place || !is_told(found.most) || worst(&profile.drive()) >= BUSY {
+        let blocked = worst(&profile.drive());
+        // A call that blocks is told as that, although the kernel also computes in it.
+        let is_call = found.most.in_call().is_some() && blocked >= BLOCKED;
+        if !is_busy || !is_one_place || !is_told(found.most) || blocked >= BUSY || is_call {
             return None;
         }
         Some(Self {

@@ -7,7 +7,8 @@ use crate::finding::{Finding, Words};
 use crate::thresholds::{
     ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED, HELD_LOOKS,
     HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE, NAGLE_WEIGHT, OPENED, OPENED_PER_OPEN,
-    OPENED_PER_REQUEST, SHARED_CONNECTION_WEIGHT, SHARED_MS, STREAMS_WEIGHT,
+    OPENED_PER_REQUEST, SHARED_CONNECTION_WEIGHT, SHARED_MS, STREAMS_WEIGHT, UNREAD_LOOKS,
+    UNREAD_WEIGHT,
 };
 use crate::waiting::Waiting;
 
@@ -72,7 +73,7 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
             )
         };
         let mut seen = format!(
-            "At least {seen} were opened in {:.1} s, and at most {} were open at a time.",
+            "At least {seen} were opened in {:.1} s, and no look saw more than {} open.",
             connections.seconds, peers.most_open
         );
         if let Some(answer) = answer.as_ref().filter(|_| is_upstream) {
@@ -154,6 +155,36 @@ pub(crate) fn not_accepted(evidence: &Evidence) -> Vec<Finding> {
             ..Words::default()
         };
         findings.push(Finding::fault("accept_queue", ACCEPT_WEIGHT, SEE, words));
+    }
+    findings
+}
+
+/// Received data that nobody reads.
+pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some(connections) = &evidence.connections else {
+        return findings;
+    };
+    for (name, peers, _) in named(connections) {
+        if peers.unread == 0 {
+            continue;
+        }
+        let words = Words {
+            headline: format!(
+                "Nobody reads what came in on {} of {} connections {name}.",
+                peers.unread,
+                peers.open.max(peers.unread)
+            ),
+            seen: format!(
+                "Up to {} bytes wait on one of them, and none was read in the last {UNREAD_LOOKS} looks or more.",
+                peers.most_unread
+            ),
+            cause: "The task or thread that reads does something else first, is blocked, or holds the other end back on \
+                    purpose."
+                .to_owned(),
+            fix: "Read in a task of its own, or close what nobody will read.".to_owned(),
+        };
+        findings.push(Finding::fault("unread", UNREAD_WEIGHT, SEE, words));
     }
     findings
 }
@@ -321,6 +352,24 @@ mod tests {
         };
         assert!(!told(50, 100) && told(51, 100));
         assert!(!told(9, 9) && told(10, 10));
+    }
+
+    #[test]
+    fn data_that_nobody_reads_is_told_from_the_first_connection() {
+        let told = |unread| {
+            let peers = Peers {
+                address: "port 8080".to_owned(),
+                open: 3,
+                unread,
+                most_unread: 4096,
+                ..Peers::default()
+            };
+            let found = not_read(&with(Evidence::default(), vec![], vec![peers]));
+            found.into_iter().next().map(|finding| finding.headline)
+        };
+        assert_eq!(told(0), None);
+        let says = told(1).unwrap();
+        assert!(says.contains("1 of 3 connections on port 8080"), "{says}");
     }
 
     #[test]

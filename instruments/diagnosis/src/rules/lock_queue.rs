@@ -42,15 +42,24 @@ fn finding<'a>(
             return None;
         }
     }
-    let words = Words {
-        headline: format!(
-            "{threads:.1} threads wait at any time for a lock at {}.",
-            place(found.most)
-        ),
-        seen: past.map_or_else(String::new, |past| format!("One past it {}.", past.does())),
-        cause: "One thread is past it at a time, and requests wait for the threads.".to_owned(),
-        fix: "Drop the guard before what takes long, or have several of what it guards, as a pool of connections does."
-            .to_owned(),
+    let at = place(found.most);
+    let headline = format!("{threads:.1} threads wait at any time for a lock at {at}.");
+    let words = match past {
+        Some(past) => Words {
+            headline,
+            seen: format!("One past it {}.", past.does()),
+            cause: "One thread is past it at a time, and requests wait for the threads.".to_owned(),
+            fix: "Drop the guard before what takes long, or have several of what it guards, as a pool of connections \
+                  does."
+                .to_owned(),
+        },
+        None => Words {
+            headline,
+            seen: "No thread was seen past it.".to_owned(),
+            cause: "A deadlock: each holds a lock for which another waits. Or its holder is in code that has no line here."
+                .to_owned(),
+            fix: "Take locks in one order, and drop a guard before the next lock is taken.".to_owned(),
+        },
     };
     Some(Finding::fault(
         "lock",

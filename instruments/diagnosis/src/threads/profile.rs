@@ -105,6 +105,8 @@ pub enum State {
     Blocked,
     /// Computes, or is about to.
     Running,
+    /// Sleeps in a call, and its stack has no names that tell whether it has work.
+    Unclear,
     /// Has nothing to do.
     Idle,
 }
@@ -279,7 +281,7 @@ impl ThreadProfile {
 /// Returns labels of the frames to show: the service's own functions, the entry function of each library, and the last
 /// function called.
 fn shown(frames: &[Frame]) -> Vec<String> {
-    let is_somebodys = |frame: &Frame| frame.whose != Whose::Plumbing;
+    let is_somebodys = |frame: &Frame| matches!(frame.whose, Whose::Own | Whose::Library);
     let first = frames.iter().position(|frame| frame.own);
     let first = first.or_else(|| frames.iter().position(is_somebodys));
     let Some(first) = first else {
@@ -299,7 +301,7 @@ fn shown(frames: &[Frame]) -> Vec<String> {
         let krate = crate_of(&frame.function);
         let is_there = shown.iter().any(|one| one.function == frame.function);
         match (frame.whose, shown.last_mut()) {
-            (Whose::Plumbing, _) => {}
+            (Whose::Plumbing | Whose::Nameless, _) => {}
             // An async block inside its function: keep the innermost line.
             (Whose::Own, Some(before)) if before.function == frame.function => *before = frame,
             (Whose::Library, Some(before)) if crate_of(&before.function) == krate => {}

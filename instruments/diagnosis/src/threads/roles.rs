@@ -95,6 +95,8 @@ pub enum Whose {
     Library,
     /// Code that carries requests, or that of the language or the system: it is in every stack, so it says nothing.
     Plumbing,
+    /// Code without a name, as in a stripped program.
+    Nameless,
 }
 
 impl Whose {

@@ -1,12 +1,16 @@
 //! Names of the system calls in which threads wait.
 
 use super::sampler::Moment;
+use crate::threads::State;
 
 /// Returns a thread's state at a moment, in words.
-pub(super) fn text(moment: &Moment, idle: Option<&str>) -> String {
+pub(super) fn text(moment: &Moment, state: State, idle: Option<&str>) -> String {
     let call = moment
         .call
         .map_or_else(|| "the kernel".to_owned(), call_name);
+    if state == State::Unclear {
+        return format!("(waits in {call}: a lock, a condition variable or a channel)");
+    }
     match (moment.state, idle) {
         ('R', _) => "(running)".to_owned(),
         ('T' | 't', _) => "(stopped)".to_owned(),
@@ -62,6 +66,9 @@ pub(super) const EVENTS: &[i64] = &[
     libc::SYS_epoll_pwait2,
     libc::SYS_io_uring_enter,
 ];
+
+/// Calls in which a thread waits for a client that connects.
+pub(super) const CLIENTS: &[i64] = &[libc::SYS_accept, libc::SYS_accept4];
 
 pub(super) fn call_name(call: i64) -> String {
     let known = CALLS

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::calls::{EVENTS, call_by_name, call_name, text};
+use super::calls::{CLIENTS, EVENTS, call_by_name, call_name, text};
 use super::sampler::{Moment, Running, Sampled, Samples};
 use crate::threads::profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
 use crate::threads::roles::{Whose, idle, label, role_of};
@@ -91,25 +91,35 @@ impl Thread {
                 let names = names(moment);
                 let role_now = role_of(&names).or(role);
                 let is_in = |calls: &[i64]| moment.call.is_some_and(|call| calls.contains(&call));
+                // Locks, condition variables and channels wait in the same call.
+                let is_unclear = role_now.is_none()
+                    && is_in(&[libc::SYS_futex])
+                    && !frames.iter().any(|frame| frame.own)
+                    && frames.iter().any(|frame| frame.whose == Whose::Nameless);
                 let idle = match moment.state {
                     'R' => None,
                     _ if frames.is_empty() => is_in(EVENTS).then_some(""),
                     _ => idle(role_now, &names).or_else(|| {
                         let is_own = frames.iter().any(|frame| frame.own);
                         let waits = role_now.is_none() && !is_own && is_in(&[libc::SYS_futex]);
-                        waits.then_some("thread of a library")
+                        match role_now {
+                            None if is_in(EVENTS) => Some(""),
+                            None if is_in(CLIENTS) => Some("waits for a client"),
+                            _ => (waits && !is_unclear).then_some("thread of a library"),
+                        }
                     }),
                 };
                 let state = match (moment.state, idle) {
                     ('R', _) => State::Running,
                     (_, Some(_)) => State::Idle,
+                    _ if is_unclear => State::Unclear,
                     _ => State::Blocked,
                 };
                 let own = frames.iter().rev().find(|frame| frame.own);
                 Stack {
                     samples: *samples,
                     state,
-                    text: text(moment, idle),
+                    text: text(moment, state, idle),
                     call: moment.call.map(call_name),
                     works_in: frames
                         .last()
@@ -215,7 +225,7 @@ fn frames(
                 file: None,
                 line: None,
                 own: false,
-                whose: Whose::Plumbing,
+                whose: Whose::Nameless,
             });
         }
         for named in functions.iter().rev() {
