@@ -1,10 +1,12 @@
-//! A program to look at from outside: `threads deadlock`, `threads ordered` or `threads busy`.
+//! A program to look at from outside: `threads deadlock`, `ordered`, `busy`, `pauses`, `grows` or `unread`.
 //!
 //! ```sh
 //! cargo run -p look-client --features pid --example threads -- deadlock &
 //! cargo run -p duel --features pid -- look --name threads --seconds 3
 //! ```
 
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -35,6 +37,34 @@ fn compute() {
     }
 }
 
+/// Computes a little, and then waits.
+fn compute_at_times() {
+    loop {
+        std::hint::black_box((0..1000_u64).sum::<u64>());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Keeps ten mebibytes more each tenth of a second.
+fn keep() {
+    let mut kept = Vec::new();
+    loop {
+        kept.push(vec![7_u8; 10 << 20]);
+        std::hint::black_box(&kept);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Connects to itself, and sends what nobody reads.
+fn send_unread() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (accepted, _) = listener.accept().unwrap();
+    client.write_all(b"is anybody there?").unwrap();
+    std::thread::sleep(AT_MOST);
+    drop(accepted);
+}
+
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("deadlock") => {
@@ -48,8 +78,17 @@ fn main() {
         Some("busy") => {
             std::thread::spawn(compute);
         }
+        Some("pauses") => {
+            std::thread::spawn(compute_at_times);
+        }
+        Some("grows") => {
+            std::thread::spawn(keep);
+        }
+        Some("unread") => {
+            std::thread::spawn(send_unread);
+        }
         _ => {
-            eprintln!("threads: one of deadlock, ordered, busy");
+            eprintln!("threads: one of deadlock, ordered, busy, pauses, grows, unread");
             std::process::exit(2);
         }
     }

@@ -125,14 +125,14 @@ impl Names for OtherNames {
         let program = file_name(&self.program);
         if without_names * 2 > all {
             return Some(format!(
-                "no debug information: {program} is stripped, so its functions and lines have no names here. Set debug = \
-                 \"limited\" and strip = \"none\" in its Cargo profile."
+                "no debug information: {program} is stripped, so its functions have no names here. A Rust program keeps \
+                 them with debug = \"limited\" and strip = \"none\" in its Cargo profile."
             ));
         }
         (without_lines * 2 > all).then(|| {
             format!(
-                "no debug information: {program} has names of functions, and no lines. Set debug = \"limited\" in its \
-                 Cargo profile."
+                "no debug information: {program} has names of functions, and no lines. A Rust program has them with debug = \
+                 \"limited\" in its Cargo profile."
             )
         })
     }

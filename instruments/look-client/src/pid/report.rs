@@ -17,8 +17,15 @@ const MOST_STACKS: usize = 3;
 /// Smallest share of the samples of a role's threads at which a stack is shown.
 const SHOWN: f64 = 0.05;
 
-/// Most frames of a stack that are shown.
+/// Most frames of a stack that are shown, and most if none is of the program's own code.
 const MOST_FRAMES: usize = 6;
+const MOST_FOREIGN_FRAMES: usize = 3;
+
+/// Most roles that are shown.
+const MOST_ROLES: usize = 12;
+
+/// Parts of the names of the standard library's functions.
+const LANGUAGE: [&str; 3] = ["std::", "core::", "alloc::"];
 
 /// Most addresses that are shown.
 const MOST_PEERS: usize = 5;
@@ -54,6 +61,8 @@ pub(crate) struct Outside {
 
 #[derive(Serialize)]
 struct Stops {
+    /// Looks at all threads.
+    looks: u64,
     count: u64,
     threads: usize,
     mean_us: f64,
@@ -70,6 +79,8 @@ struct Role {
     blocked: f64,
     running: f64,
     idle: f64,
+    /// Share in which a thread waited, and its stack has no names that tell for what.
+    unclear: f64,
     /// The most frequent stacks.
     stacks: Vec<Shown>,
 }
@@ -112,6 +123,7 @@ impl Outside {
 impl Stops {
     fn of(threads: Option<&ThreadProfile>) -> Self {
         Self {
+            looks: threads.map_or(0, |threads| threads.moments),
             count: threads.map_or(0, |threads| threads.stops),
             threads: threads.map_or(0, |threads| threads.threads.len()),
             mean_us: threads.map_or(0.0, |threads| threads.stop_us),
@@ -120,20 +132,31 @@ impl Stops {
     }
 }
 
+/// Returns the name of a thread's role. Threads that differ in the numbers of their names have one role: `job-*`.
+fn role_name(thread: &Thread) -> String {
+    let stem = thread.role.trim_end_matches(|c: char| c.is_ascii_digit());
+    // In a name such as `python3` the number says something.
+    if stem != thread.role && stem.ends_with(['-', '_', '#', ' ', '/']) {
+        format!("{stem}*")
+    } else {
+        thread.role.clone()
+    }
+}
+
 /// Groups threads by role, the roles with most blocked or running samples first.
 fn roles(profile: &ThreadProfile) -> Vec<Role> {
-    let mut by_role: BTreeMap<&str, Vec<&Thread>> = BTreeMap::new();
+    let mut by_role: BTreeMap<String, Vec<&Thread>> = BTreeMap::new();
     for thread in &profile.threads {
-        by_role.entry(&thread.role).or_default().push(thread);
+        by_role.entry(role_name(thread)).or_default().push(thread);
     }
     let mut roles = Vec::new();
     for (role, threads) in by_role {
         let samples: u64 = threads.iter().map(|thread| thread.samples).sum();
         let all = samples.max(1) as f64;
         let mut by_stack: BTreeMap<(String, Vec<String>), u64> = BTreeMap::new();
-        let mut in_state = [0_u64; 3];
+        let mut in_state: BTreeMap<State, u64> = BTreeMap::new();
         for stack in threads.iter().flat_map(|thread| &thread.stacks) {
-            in_state[stack.state as usize] += stack.samples;
+            *in_state.entry(stack.state).or_default() += stack.samples;
             if stack.state != State::Idle {
                 *by_stack
                     .entry((stack.text.clone(), frames(stack)))
@@ -153,12 +176,14 @@ fn roles(profile: &ThreadProfile) -> Vec<Role> {
                 });
             }
         }
+        let share = |state| in_state.get(&state).copied().unwrap_or_default() as f64 / all;
         roles.push(Role {
-            role: role.to_owned(),
+            role,
             threads: threads.len(),
-            blocked: in_state[State::Blocked as usize] as f64 / all,
-            running: in_state[State::Running as usize] as f64 / all,
-            idle: in_state[State::Idle as usize] as f64 / all,
+            blocked: share(State::Blocked),
+            running: share(State::Running),
+            idle: share(State::Idle),
+            unclear: share(State::Unclear),
             stacks: shown,
         });
     }
@@ -168,21 +193,26 @@ fn roles(profile: &ThreadProfile) -> Vec<Role> {
 
 /// Returns the innermost frames from the inside outwards: from the program's own code on, if any is on the stack.
 fn frames(stack: &Stack) -> Vec<String> {
-    let frames = stack.frames.iter().rev();
-    let own: Vec<String> = frames
-        .clone()
-        .filter(|frame| frame.own)
-        .map(diagnosis::threads::Frame::label)
-        .take(MOST_FRAMES)
-        .collect();
-    if own.is_empty() {
-        frames
-            .map(|frame| frame.label())
-            .take(MOST_FRAMES)
-            .collect()
+    let has_own = stack.frames.iter().any(|frame| frame.own);
+    let most = if has_own {
+        MOST_FRAMES
     } else {
-        own
+        MOST_FOREIGN_FRAMES
+    };
+    let mut shown: Vec<String> = Vec::new();
+    for frame in stack.frames.iter().rev() {
+        // Below a library's call, the standard library has many functions that say nothing.
+        let is_standard = LANGUAGE.iter().any(|part| frame.function.contains(part));
+        let is_shown = if has_own { frame.own } else { !is_standard };
+        let label = frame.label();
+        if is_shown && shown.last() != Some(&label) {
+            shown.push(label);
+        }
+        if shown.len() == most {
+            break;
+        }
     }
+    shown
 }
 
 impl fmt::Display for Outside {
@@ -193,25 +223,13 @@ impl fmt::Display for Outside {
             "\nProcess {} ({}), seen from outside:",
             self.pid, self.name
         )?;
-        for role in &self.roles {
-            writeln!(
-                f,
-                "  {:>3} {}: {:.0} % blocked, {:.0} % running, {:.0} % idle",
-                role.threads,
-                role.role,
-                role.blocked * 100.0,
-                role.running * 100.0,
-                role.idle * 100.0
-            )?;
-            for stack in &role.stacks {
-                writeln!(
-                    f,
-                    "      {:.0} % {} {}",
-                    stack.share * 100.0,
-                    stack.state,
-                    stack.frames.join(" < ")
-                )?;
-            }
+        for role in self.roles.iter().take(MOST_ROLES) {
+            writeln!(f, "  {role}")?;
+        }
+        let rest = self.roles.get(MOST_ROLES..).unwrap_or_default();
+        if !rest.is_empty() {
+            let threads: usize = rest.iter().map(|role| role.threads).sum();
+            writeln!(f, "  {threads:>3} others: --format json lists all")?;
         }
         if let Some(places) = &self.cpu_by_place {
             writeln!(f, "  CPU by place: {places}.")?;
@@ -236,14 +254,48 @@ impl fmt::Display for Outside {
         }
         writeln!(
             f,
-            "  {} stops of {} threads: {:.0} µs each on average, {:.0} µs the longest, no thread more than 19 times a second.",
-            self.stops.count, self.stops.threads, self.stops.mean_us, self.stops.longest_us
+            "  Looks: {}. Stops: {}, of {} threads, {:.0} µs each on average, {:.0} µs the longest; no thread more than 19 \
+             times a second.",
+            self.stops.looks,
+            self.stops.count,
+            self.stops.threads,
+            self.stops.mean_us,
+            self.stops.longest_us
         )?;
         writeln!(
             f,
             "Not seen from outside: requests, and what they await. In a Rust service, three lines show them \
              (debug-endpoints):\n{THREE_LINES}"
         )
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| share * 100.0;
+        write!(
+            f,
+            "{:>3} {}: {:.0} % blocked, {:.0} % running, {:.0} % idle",
+            self.threads,
+            self.role,
+            percent(self.blocked),
+            percent(self.running),
+            percent(self.idle)
+        )?;
+        if self.unclear > 0.0 {
+            write!(
+                f,
+                ", {:.0} % waiting for work or for another thread: without names nobody can tell which",
+                percent(self.unclear)
+            )?;
+        }
+        for stack in &self.stacks {
+            let share = percent(stack.share);
+            let frames = stack.frames.join(" < ");
+            let line = format!("{share:.0} % {} {frames}", stack.state);
+            write!(f, "\n        {}", line.trim_end())?;
+        }
+        Ok(())
     }
 }
 
@@ -263,9 +315,13 @@ fn line_of(peers: &Peers) -> String {
     if peers.queued_looks > 0 {
         let _ = write!(
             line,
-            ", written data in {} looks not yet acknowledged",
+            ", moments with written data not yet acknowledged: {}",
             peers.queued_looks
         );
+    }
+    if peers.unread > 0 {
+        let (unread, bytes) = (peers.unread, peers.most_unread);
+        let _ = write!(line, ", {unread} not read, with up to {bytes} bytes");
     }
     line
 }

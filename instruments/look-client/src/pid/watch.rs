@@ -10,13 +10,17 @@ use std::time::{Duration, Instant};
 use diagnosis::evidence::{Connections, Descriptors, Memory, Part, View};
 use diagnosis::sockets::{Row, Socket, Watched, namespace_counts, table};
 use diagnosis::threads::{ThreadProfile, sample};
+use diagnosis::thresholds::MOMENTS_OF_RISE;
 use diagnosis::{Evidence, Process, descriptors};
 
 use super::names::OtherNames;
 use super::target::{Stat, Status, Target};
+use cpu_time::ThreadTime;
 
-/// Time between two looks at sockets, and its shortest length as a multiple of a look's own time.
+/// Time between two looks at memory and descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Shortest time between two looks at sockets, as a multiple of a look's own CPU time.
 const PAUSE_OF_LOOKS: u32 = 9;
 
 /// Ticks a second in which the system counts CPU time for programs (`USER_HZ`).
@@ -102,23 +106,27 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
         limit,
         ..Descriptors::default()
     });
-    let mut has_sockets = false;
+    let (mut has_sockets, mut sockets_due) = (false, began);
     loop {
-        let looked = Instant::now();
         let is_over = began.elapsed() >= duration;
         rest.ticks = rest.ticks.max(ticks(process).unwrap_or_default());
         if let Some(kib) = Status::of(process).number("RssAnon") {
             rest.resident
                 .push(i64::try_from(kib).unwrap_or_default() * KIB);
         }
-        let rows = table(process);
-        if let Some(own) = own_sockets(process, &rows) {
-            has_sockets = true;
-            sockets.look(&own);
+        // The system takes long to list its sockets, and the rest is quick.
+        if is_over || Instant::now() >= sockets_due {
+            let looked = ThreadTime::now();
+            let rows = table(process);
+            if let Some(own) = own_sockets(process, &rows) {
+                has_sockets = true;
+                sockets.look(&own);
+            }
+            sockets.look_for_ended(&rows, is_first);
+            is_first = false;
+            counts = namespace_counts(process).or(counts);
+            sockets_due = Instant::now() + looked.elapsed() * PAUSE_OF_LOOKS;
         }
-        sockets.look_for_ended(&rows, is_first);
-        is_first = false;
-        counts = namespace_counts(process).or(counts);
         if let (Some(seen), Ok(open)) = (&mut seen, descriptors::open(process)) {
             seen.most_open = seen.most_open.max(open);
             if seen.by_kind.is_empty() || is_over {
@@ -129,7 +137,7 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
             break;
         }
         let left = duration.saturating_sub(began.elapsed());
-        thread::sleep(PAUSE.max(looked.elapsed() * PAUSE_OF_LOOKS).min(left));
+        thread::sleep(PAUSE.min(left));
     }
     let seconds = began.elapsed().as_secs_f64();
     rest.connections = has_sockets.then(|| sockets.finish(seconds, before, counts));
@@ -177,7 +185,9 @@ fn memory(resident: &[i64], seconds: f64) -> Option<Memory> {
     let last = *resident.last()?;
     let part = Part::of(resident.iter().copied());
     let mib = last as f64 / MIB;
-    let says = if part.grows() {
+    let says = if resident.len() < MOMENTS_OF_RISE {
+        format!("{mib:.0} MiB are resident")
+    } else if part.grows() {
         let rate = part.growth() as f64 / MIB / seconds;
         format!("{mib:.0} MiB are resident, which grows by {rate:.1} MiB a second")
     } else {
