@@ -14,6 +14,13 @@ const WIDTH: f64 = 480.0;
 const ROW: f64 = 22.0;
 const TITLE: f64 = 28.0;
 
+/// Size of the letters.
+const LETTERS: f64 = 13.0;
+/// Space between an edge and the text beside it.
+const GAP: f64 = 4.0;
+/// Fewest letters of a name that are shown before the dots.
+const FEWEST_LETTERS: usize = 3;
+
 /// Height of a call-out, a line of text above the boxes.
 const CALL: f64 = 19.0;
 /// Colour of call-outs and the boxes that they point at, dark enough for text on white.
@@ -106,12 +113,13 @@ impl Boxes {
                         x,
                         y,
                         width,
-                        said: format!("{name}  {share}"),
+                        name: name.to_owned(),
+                        share: share.to_owned(),
                     });
                 }
             }
-            if let Some(label) = label(name, share, width) {
-                let (x, y, label) = (x + 4.0, y + 15.0, escaped(&label));
+            if let Some(label) = label(name, share, width - 2.0 * GAP) {
+                let (x, y, label) = (x + GAP, y + 15.0, escaped(&label));
                 let _ = write!(boxes, "<text x=\"{x:.1}\" y=\"{y}\">{label}</text>");
             }
         });
@@ -120,7 +128,7 @@ impl Boxes {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
              viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" font-family=\"system-ui,sans-serif\" \
-             font-size=\"13\"><title>{title}</title>\
+             font-size=\"{LETTERS}\"><title>{title}</title>\
              <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\
              <text x=\"5\" y=\"18\" font-weight=\"600\">{title}</text>{boxes}{calls}</svg>\n"
         )
@@ -153,17 +161,19 @@ struct Place {
     depth: usize,
 }
 
-/// Box that a call-out points at, and the text of the call-out.
+/// Box that a call-out points at, and what the call-out says of it.
 #[derive(Clone)]
 struct Call {
     x: f64,
     y: f64,
     width: f64,
-    said: String,
+    name: String,
+    share: String,
 }
 
 /// Draws a line of text for each call-out, and a line to its box. The call-outs on the right come first, from the
-/// right, with their texts to the left of their lines. In this order no line runs through a text.
+/// right, with their texts to the left of their lines. In this order no line runs through a text. A text that has no
+/// room beside its line stands above it.
 fn calls(mut calls: Vec<Call>) -> String {
     let at = |call: &Call| call.x + (call.width / 2.0).min(8.0);
     let is_right = |at: f64| at > WIDTH / 2.0;
@@ -175,44 +185,91 @@ fn calls(mut calls: Vec<Call>) -> String {
     let mut drawn = String::new();
     for (place, call) in calls.iter().enumerate() {
         let (at, y) = (at(call), TITLE + CALL * place as f64);
-        let (text, anchor) = if is_right(at) {
-            (at - 5.0, "end")
+        let said = with_share(&call.name, &call.share, WIDTH - 2.0 * GAP);
+        let width = width_of(&said);
+        let beside = if is_right(at) {
+            at - 5.0 - width
         } else {
-            (at + 5.0, "start")
+            at + 5.0
         };
+        let text = beside.min(WIDTH - GAP - width).max(GAP);
+        let is_beside = text + width < at || text > at;
+        let begin = y + if is_beside { 2.0 } else { CALL - 2.0 };
         // Writing to a String cannot fail.
         let _ = write!(
             drawn,
-            "<g fill=\"{POINTED}\"><path d=\"M{at:.1} {}V{}\" stroke=\"{POINTED}\"/>\
+            "<g fill=\"{POINTED}\"><path d=\"M{at:.1} {begin}V{}\" stroke=\"{POINTED}\"/>\
              <rect x=\"{:.1}\" y=\"{}\" width=\"{:.1}\" height=\"{}\" rx=\"2\" fill=\"none\" \
-             stroke=\"{POINTED}\" stroke-width=\"1.5\"/>\
-             <text x=\"{text:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text></g>",
-            y + 2.0,
+             stroke=\"{POINTED}\" stroke-width=\"1.5\"/>",
             call.y,
             call.x,
             call.y,
             (call.width - 1.0).max(0.8),
             ROW - 1.0,
+        );
+        // A text to the left of its line ends at it, in whatever letters.
+        let (text, anchor) = if is_beside && text < at {
+            (at - 5.0, "end")
+        } else {
+            (text, "start")
+        };
+        let _ = write!(
+            drawn,
+            "<text x=\"{text:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text></g>",
             y + 13.0,
-            escaped(&call.said),
+            escaped(&said),
         );
     }
     drawn
 }
 
-/// Returns as much of the name and the share as a box of this width has room for, at 7 pixels a character.
-fn label(name: &str, share: &str, width: f64) -> Option<String> {
-    let room = ((width - 8.0) / 7.0).max(0.0) as usize;
-    let with_share = format!("{name}  {share}");
-    if with_share.chars().count() <= room {
-        Some(with_share)
-    } else if name.chars().count() <= room {
+/// Returns as much of the name and the share as fits `room`: both, the name, the beginning of the name, or nothing.
+fn label(name: &str, share: &str, room: f64) -> Option<String> {
+    let both = format!("{name}  {share}");
+    if width_of(&both) <= room {
+        Some(both)
+    } else if width_of(name) <= room {
         Some(name.to_owned())
-    } else if room > 4 {
-        Some(name.chars().take(room - 1).chain(['…']).collect())
     } else {
-        None
+        shortened(name, room)
     }
+}
+
+/// Returns as much of the name as fits `room` before the share.
+fn with_share(name: &str, share: &str, room: f64) -> String {
+    let both = format!("{name}  {share}");
+    if width_of(&both) <= room {
+        return both;
+    }
+    let left = room - width_of(&format!("  {share}"));
+    let name = shortened(name, left).unwrap_or_default();
+    format!("{name}  {share}")
+}
+
+/// Returns the beginning of a text and dots, where at least a few letters fit `room`.
+fn shortened(text: &str, room: f64) -> Option<String> {
+    let mut beginning = String::new();
+    for letter in text.chars() {
+        let longer = format!("{beginning}{letter}");
+        if width_of(&longer) + width_of("…") > room {
+            break;
+        }
+        beginning = longer;
+    }
+    (beginning.chars().count() >= FEWEST_LETTERS).then(|| beginning + "…")
+}
+
+/// Returns the width of a text in DejaVu Sans, which is wider than what most systems have. Letters of similar width
+/// count as the widest of them, so that a text never needs more.
+fn width_of(text: &str) -> f64 {
+    let ems = text.chars().map(|letter| match letter {
+        ' ' | '.' | ',' | ':' | '\'' | '/' | '|' | 'i' | 'j' | 'l' | 'I' | 'J' => 0.34,
+        '(' | ')' | '[' | ']' | '-' | 'f' | 'r' | 't' => 0.41,
+        '%' | '@' | '…' | 'm' | 'w' | 'M' | 'W' => 1.0,
+        '&' | '+' | '<' | '=' | '>' | 'A'..='Z' => 0.84,
+        _ => 0.64,
+    });
+    LETTERS * ems.sum::<f64>()
 }
 
 fn share(weight: u64, whole: u64) -> String {
@@ -223,5 +280,70 @@ fn share(weight: u64, whole: u64) -> String {
         format!("{share:.1} %")
     } else {
         format!("{share:.0} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends of each text of a picture, on the left and on the right, with the text.
+    fn texts(svg: &str) -> Vec<(f64, f64, String)> {
+        let mut texts = Vec::new();
+        for text in svg.split("<text x=\"").skip(1) {
+            let (x, rest) = text.split_once('"').unwrap();
+            let (attributes, rest) = rest.split_once('>').unwrap();
+            let (said, _) = rest.split_once('<').unwrap();
+            let (x, width) = (x.parse::<f64>().unwrap(), width_of(said));
+            let left = if attributes.contains("end") {
+                x - width
+            } else {
+                x
+            };
+            texts.push((left, left + width, said.to_owned()));
+        }
+        texts
+    }
+
+    fn drawn(frames: &[(&str, u64)]) -> Vec<(f64, f64, String)> {
+        let mut boxes = Boxes::default();
+        for (name, weight) in frames {
+            boxes.add(&[(*name).to_owned()], *weight);
+        }
+        let pointed: Vec<&str> = frames.iter().map(|(name, _)| *name).collect();
+        texts(&boxes.svg("A picture", |_| "#fff", &pointed))
+    }
+
+    #[test]
+    fn every_call_out_is_inside_the_picture_with_its_share() {
+        let long = "(waiting for the next piece of a body)";
+        let longer = "an await whose name is much longer than any picture that fits a phone's width has room for";
+        for frames in [
+            [("a", 40), (long, 60)],
+            [(long, 60), ("z", 40)],
+            [("a", 95), (longer, 5)],
+            [(longer, 5), ("z", 95)],
+        ] {
+            let texts = drawn(&frames);
+            for (left, right, said) in &texts {
+                assert!(*left >= 0.0 && *right <= WIDTH, "{left} to {right}: {said}");
+            }
+            let with_share = texts.iter().filter(|(.., said)| said.ends_with(" %"));
+            assert!(with_share.count() >= frames.len(), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn a_label_ends_before_its_box_does() {
+        let whole = ("hyper: wait for a body", "12 %");
+        for (room, expected) in [
+            (300.0, Some("hyper: wait for a body  12 %")),
+            (170.0, Some("hyper: wait for a body")),
+            (48.0, Some("hype…")),
+            (41.0, Some("hyp…")),
+            (30.0, None),
+        ] {
+            assert_eq!(label(whole.0, whole.1, room).as_deref(), expected, "{room}");
+        }
     }
 }
