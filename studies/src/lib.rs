@@ -14,6 +14,7 @@
     reason = "a study ends with whatever error there is"
 )]
 
+pub mod limits;
 pub mod strategies;
 
 use std::collections::BTreeMap;

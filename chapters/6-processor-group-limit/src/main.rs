@@ -3,7 +3,9 @@
 
 mod all_processors;
 mod basic;
+mod container;
 mod exercise;
+mod local_runtime;
 mod problem;
 mod service;
 mod solution;
@@ -24,7 +26,11 @@ enum Variant {
     Solution,
     Basic,
     ThreadIsolated,
+    LocalRuntime,
     AllProcessors,
+    ContainerProblem,
+    ContainerExercise,
+    ContainerSolution,
 }
 
 fn main() -> Result<(), lab::Error> {
@@ -37,6 +43,10 @@ fn main() -> Result<(), lab::Error> {
         Variant::Basic => basic::serve(options, texts),
         Variant::ThreadIsolated => serve(options, &texts, thread_isolated::start),
         Variant::Solution => serve(options, &texts, solution::start),
+        Variant::LocalRuntime => serve(options, &texts, local_runtime::start),
         Variant::AllProcessors => serve(options, &texts, all_processors::start),
+        Variant::ContainerProblem => serve(options, &texts, container::problem::start),
+        Variant::ContainerExercise => serve(options, &texts, container::exercise::start),
+        Variant::ContainerSolution => serve(options, &texts, container::solution::start),
     }
 }

@@ -12,7 +12,7 @@ use crate::texts::Texts;
 
 /// Connections that may wait for one worker. In a longer queue they would wait for a slow worker while
 /// another one is idle.
-const QUEUE: usize = 4;
+pub(crate) const QUEUE: usize = 4;
 
 /// Where the main thread puts a worker's connections.
 pub(crate) type Queue = Sender<Connection>;

@@ -12,9 +12,12 @@ const CHAPTER: Chapter = Chapter {
         "solution",
         "basic",
         "thread-isolated",
+        "local-runtime",
         "all-processors",
+        "container-problem",
+        "container-solution",
     ],
-    fixes: &["solution", "all-processors"],
+    fixes: &["solution", "local-runtime", "all-processors"],
 };
 
 /// The forbidden text with this number: 20 digits, 32 times. The data set has those from 7 on.

@@ -21,12 +21,18 @@ fn under_load(variant: &str, arguments: &[&str]) -> Server {
 #[test]
 fn one_cpu_works_in_the_problem_and_all_in_the_others_and_in_problems_side_by_side() {
     let usable = u64::from(cpus::count());
+    // A quota may allow less, where these tests run in a container.
+    let counted = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     for (variant, arguments, expected) in [
         ("problem", &[] as &[&str], 1),
         ("problem", &["--side-by-side"], usable),
         ("problem", &["--cpus", "1"], 1),
         ("all-processors", &[], usable),
         ("all-processors", &["--cpus", "1"], 1),
+        ("local-runtime", &[], counted),
+        ("container-problem", &[], usable),
+        ("container-solution", &[], counted),
+        ("container-solution", &["--cpus", "1"], 1),
     ] {
         let server = under_load(variant, arguments);
         // Where they ran is for other processes to decide, too.
@@ -35,6 +41,16 @@ fn one_cpu_works_in_the_problem_and_all_in_the_others_and_in_problems_side_by_si
             assert_eq!(seen, expected, "{variant} {arguments:?}: {metric}");
         }
     }
+}
+
+#[test]
+fn the_exercise_in_a_container_is_shipped_with_the_problems_code() {
+    let code = |text: &'static str| text.split_once("\nuse ").map(|(_, code)| code.to_owned());
+    assert_eq!(
+        code(include_str!("../src/container/exercise.rs")),
+        code(include_str!("../src/container/problem.rs")),
+        "`git checkout chapters/6-processor-group-limit/src/container` puts it back"
+    );
 }
 
 #[test]

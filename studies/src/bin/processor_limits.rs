@@ -1,38 +1,24 @@
 //! Result of each counter of CPUs under each limit that a system can set (`limits.md`), and the cost of too many
-//! workers under a quota: in a loop (`throttling.md`), and in a service in a container (`container.md`).
+//! workers under a quota (`throttling.md`).
 //!
 //! Starts itself again under each limit, which a line of shell sets: affinity always, control groups of
 //! both versions where it may (as root, mostly). It prints which limits it could not set.
 //!
-//! `cargo run -p studies --bin processor_limits -- counters` (or `throttling`, `container`); Linux only
+//! `cargo run -p studies --bin processor_limits -- counters` (or `throttling`); Linux only
 
 // Ranks and rounds: small numbers that are never negative.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
-use std::fs;
 use std::hint::black_box;
-use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use course::bench::counters::{Judged, Usable, counts};
-use course::bench::server::{Launch, Server};
-use engine::figures;
 use engine::load::cpus;
-use engine::load::interrupt::Interrupt;
-use engine::traffic::Traffic;
-use studies::{Failed, milliseconds};
+use studies::Failed;
+use studies::limits::{JOIN, V1_CPUS, V1_TIME, V2, counted, under, under_quota};
 
 /// Moves the shell, and what it starts, to one CPU.
 const ONE_CPU: &str = "taskset -cp $FIRST $$ >/dev/null";
-/// A new group `$G` of version 1, by its controllers for time and for CPUs, and one of version 2.
-const V1_TIME: &str =
-    "G=/sys/fs/cgroup/cpu/$GROUP && mkdir $G && echo 100000 >$G/cpu.cfs_period_us";
-const V1_CPUS: &str =
-    "G=/sys/fs/cgroup/cpuset/$GROUP && mkdir $G && cat $G/../cpuset.mems >$G/cpuset.mems";
-const V2: &str = "R=/sys/fs/cgroup; [ -d $R/unified ] && R=$R/unified; for C in cpu cpuset; do \
-    grep -qsw $C $R/cgroup.controllers || { echo \"version 2 does not have the controller $C here\" >&2; exit 1; }; \
-    done; echo +cpu +cpuset >$R/cgroup.subtree_control && G=$R/$GROUP && mkdir $G";
 /// The limits of version 1 and of version 2.
 const LIMITS: [(&str, &str, &str); 4] = [
     (
@@ -56,11 +42,6 @@ const LIMITS: [(&str, &str, &str); 4] = [
         "echo 50000 100000 >$G/cpu.max && G=$G/within && mkdir $G",
     ),
 ];
-const JOIN: &str = "echo $$ >$G/cgroup.procs";
-/// A group that was not made cannot be removed.
-const REMOVE: &str = "for R in /sys/fs/cgroup /sys/fs/cgroup/*; do \
-    rmdir $R/$GROUP/within; rmdir $R/$GROUP; done 2>/dev/null";
-
 /// Time that the workers work; below, the approximate CPU time of a piece of work.
 const SPAN: Duration = Duration::from_secs(5);
 const PIECE: Duration = Duration::from_millis(2);
@@ -69,43 +50,12 @@ fn main() -> Result<(), Failed> {
     match studies::argument(1, String::new())?.as_str() {
         "counters" => counters(),
         "throttling" => throttling()?,
-        "container" => container()?,
         "count" => return count(&studies::argument(2, String::new())?),
-        "serve" => return serve(&studies::argument(2, String::new())?),
         "work" => return work(studies::argument(2, 1)?, studies::argument(3, 1)?),
-        _ => return Err("say `counters`, `throttling` or `container`".into()),
+        _ => return Err("say `counters` or `throttling`".into()),
     }
     studies::print_provenance("A process of its own for each row");
     Ok(())
-}
-
-/// Runs this program with these arguments under the limit that `limit` sets, then the command `after`. Returns the
-/// output of both.
-fn under(limit: &str, arguments: &[&str], after: &str) -> Result<String, String> {
-    let shell = |script: &str| {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", script]);
-        shell.arg(std::env::current_exe().unwrap_or_default());
-        shell.env_remove("TOKIO_WORKER_THREADS");
-        shell.env("GROUP", format!("study-{}", std::process::id()));
-        shell.env("FIRST", cpus::available().first().unwrap_or(&0).to_string());
-        shell
-            .args(arguments)
-            .output()
-            .map_err(|error| error.to_string())
-    };
-    let output = shell(&format!(r#"{limit} && "$0" "$@" && {after}"#));
-    shell(REMOVE)?;
-    let output = output?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    }
-    let reason = String::from_utf8_lossy(&output.stderr);
-    Err(reason
-        .lines()
-        .next()
-        .unwrap_or("it cannot be set")
-        .to_owned())
 }
 
 fn counters() {
@@ -188,79 +138,15 @@ fn throttling() -> Result<(), Failed> {
     println!("| ---: | ---: | ---: | ---: | ---: | ---: |");
     for workers in ["1", "2", "8"] {
         let arguments = ["work", workers, &(rounds as u64).to_string()];
-        let row = under_one_cpu(&arguments)?;
-        println!("| {workers} | {row} |");
+        let said = under_quota(1, &arguments)?;
+        let (row, stat) = said.split_once('\n').ok_or("no figures of the workers")?;
+        let (throttled, all) = (counted(stat, "nr_throttled "), counted(stat, "nr_periods "));
+        println!("| {workers} | {row} | {throttled} of {all} |");
     }
     println!(
         "\nA quota of 1 CPU in periods of 100 ms, {} s each; a piece of work takes about {} ms of a CPU.",
         SPAN.as_secs(),
         PIECE.as_millis()
-    );
-    Ok(())
-}
-
-/// Runs this program with these arguments in a group with the time of one CPU. Returns the first line of its output,
-/// with the number of the group's periods that were throttled.
-fn under_one_cpu(arguments: &[&str]) -> Result<String, Failed> {
-    let run = |group, limit| {
-        let limit = format!("{group} && {limit} && export G && {JOIN}");
-        under(&limit, arguments, "cat $G/cpu.stat")
-    };
-    let said = run(V2, "echo 100000 100000 >$G/cpu.max")
-        .or_else(|_| run(V1_TIME, "echo 100000 >$G/cpu.cfs_quota_us"))?;
-    let counted = |key| {
-        let mut values = said.lines().filter_map(|line| line.strip_prefix(key));
-        values.next().unwrap_or("?")
-    };
-    let (row, _) = said.split_once('\n').unwrap_or_default();
-    let (throttled, all) = (counted("nr_throttled "), counted("nr_periods "));
-    Ok(format!("{row} | {throttled} of {all}"))
-}
-
-/// Chapter 6's `basic` in a group with the time of one CPU: with the workers that `nproc` counts, and with
-/// those that tokio counts.
-fn container() -> Result<(), Failed> {
-    studies::compile(&[6])?;
-    println!(
-        "| the service's workers | how many | requests a second | median | 99th percentile | periods throttled |"
-    );
-    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
-    let all = cpus::count().to_string();
-    for (counted_by, workers) in [
-        ("`TOKIO_WORKER_THREADS=$(nproc)`", all.as_str()),
-        ("tokio's own count", ""),
-    ] {
-        println!("| {counted_by} | {} |", under_one_cpu(&["serve", workers])?);
-    }
-    println!(
-        "\nA quota of 1 CPU in periods of 100 ms, {} s each, three users.",
-        SPAN.as_secs()
-    );
-    Ok(())
-}
-
-/// The process that starts the service in the group `$G`, and leaves the group to put a load on it.
-fn serve(workers: &str) -> Result<(), Failed> {
-    let program = std::env::current_exe()?.with_file_name("chapter6");
-    let launch = Launch {
-        workers: workers.parse().ok(),
-        ..Launch::of(&program, "basic")
-    };
-    let server = Server::start(&launch, &Interrupt::new())?;
-    let above = Path::new(&std::env::var("G")?).join("../cgroup.procs");
-    fs::write(above, std::process::id().to_string())?;
-    let load = Traffic {
-        duration: SPAN,
-        ..studies::chapter_file(6)?.exchange.by(3)
-    };
-    let outcome = studies::load(&server, &load, &[])?;
-    let workers = server.metrics()?.get("scan_workers");
-    println!(
-        "{} | {} | {} | {}",
-        workers.unwrap_or_default(),
-        figures::count(outcome.requests_per_second.round()),
-        milliseconds(outcome.latency.at(0.5)),
-        milliseconds(outcome.latency.at(0.99))
     );
     Ok(())
 }

@@ -1,0 +1,83 @@
+//! Limits that Linux can set on a process: its CPUs, and its time by a control group of either version. Most need
+//! root.
+
+use std::process::Command;
+
+use engine::load::cpus;
+
+use crate::Failed;
+
+/// Makes a group `$G` of version 1 by its controller for time.
+pub const V1_TIME: &str =
+    "G=/sys/fs/cgroup/cpu/$GROUP && mkdir $G && echo 100000 >$G/cpu.cfs_period_us";
+/// Makes a group `$G` of version 1 by its controller for CPUs.
+pub const V1_CPUS: &str =
+    "G=/sys/fs/cgroup/cpuset/$GROUP && mkdir $G && cat $G/../cpuset.mems >$G/cpuset.mems";
+/// Makes a group `$G` of version 2.
+pub const V2: &str = "R=/sys/fs/cgroup; [ -d $R/unified ] && R=$R/unified; for C in cpu cpuset; do \
+    grep -qsw $C $R/cgroup.controllers || { echo \"version 2 does not have the controller $C here\" >&2; exit 1; }; \
+    done; echo +cpu +cpuset >$R/cgroup.subtree_control && G=$R/$GROUP && mkdir $G";
+/// Moves the shell, and what it starts, to the group `$G`.
+pub const JOIN: &str = "echo $$ >$G/cgroup.procs";
+/// A group that was not made cannot be removed.
+const REMOVE: &str = "for R in /sys/fs/cgroup /sys/fs/cgroup/*; do \
+    rmdir $R/$GROUP/within; rmdir $R/$GROUP; done 2>/dev/null";
+
+/// Runs this program with these arguments under the limit that `limit` sets, then the command `after`. Returns the
+/// output of both.
+pub fn under(limit: &str, arguments: &[&str], after: &str) -> Result<String, String> {
+    let shell = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        shell.arg(std::env::current_exe().unwrap_or_default());
+        shell.env_remove("TOKIO_WORKER_THREADS");
+        shell.env("GROUP", format!("study-{}", std::process::id()));
+        shell.env("FIRST", cpus::available().first().unwrap_or(&0).to_string());
+        shell
+            .args(arguments)
+            .output()
+            .map_err(|error| error.to_string())
+    };
+    let output = shell(&format!(r#"{limit} && "$0" "$@" && {after}"#));
+    shell(REMOVE)?;
+    let output = output?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let reason = String::from_utf8_lossy(&output.stderr);
+    Err(reason
+        .lines()
+        .next()
+        .unwrap_or("it cannot be set")
+        .to_owned())
+}
+
+/// Runs this program with these arguments in a group with the time of `cpus` CPUs. The group outranks other programs, so
+/// that the quota limits it and not they. Returns the output, and the group's `cpu.stat` below it.
+pub fn under_quota(cpus: u32, arguments: &[&str]) -> Result<String, Failed> {
+    let run = |group, limit: String| {
+        let limit = format!("{group} && {limit} && export G && {JOIN}");
+        under(&limit, arguments, "cat $G/cpu.stat")
+    };
+    let time = cpus * 100_000;
+    let said = run(
+        V2,
+        format!("echo 10000 >$G/cpu.weight && echo {time} 100000 >$G/cpu.max"),
+    )
+    .or_else(|_| {
+        run(
+            V1_TIME,
+            format!("echo 262144 >$G/cpu.shares && echo {time} >$G/cpu.cfs_quota_us"),
+        )
+    })?;
+    Ok(said)
+}
+
+/// Returns a count of `cpu.stat`; 0 where it is not in it.
+pub fn counted(stat: &str, key: &str) -> f64 {
+    let mut values = stat.lines().filter_map(|line| line.strip_prefix(key));
+    values
+        .next()
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(0.0)
+}
