@@ -2,6 +2,8 @@
 //! `cargo run -p chapter5 [-- VARIANT]`; the book says what each variant is for.
 
 mod exercise;
+mod json;
+mod last_woken;
 mod multi_thread;
 mod problem;
 mod rayon;
@@ -27,6 +29,11 @@ enum Variant {
     SecondRuntime,
     Unbounded,
     Yielding,
+    SendFirst,
+    SendThenYield,
+    SendLast,
+    Json,
+    JsonPooled,
 }
 
 fn main() -> Result<(), lab::Error> {
@@ -41,6 +48,15 @@ fn main() -> Result<(), lab::Error> {
         Variant::SecondRuntime => serve(options, &solution::runtime()?, second_runtime::routes),
         Variant::Unbounded => serve(options, &solution::runtime()?, unbounded::routes),
         Variant::Yielding => serve(options, &problem::runtime()?, yielding::routes),
+        Variant::SendFirst => serve(options, &multi_thread::runtime()?, last_woken::send_first),
+        Variant::SendThenYield => serve(
+            options,
+            &multi_thread::runtime()?,
+            last_woken::send_then_yield,
+        ),
+        Variant::SendLast => serve(options, &multi_thread::runtime()?, last_woken::send_last),
+        Variant::Json => serve(options, &problem::runtime()?, json::inline),
+        Variant::JsonPooled => serve(options, &solution::runtime()?, json::pooled),
     }
 }
 

@@ -12,8 +12,13 @@ const CHAPTER: Chapter = Chapter {
         "multi-thread",
         "rayon",
         "second-runtime",
+        "send-first",
+        "send-then-yield",
+        "send-last",
+        "json",
+        "json-pooled",
     ],
-    fixes: &["solution", "rayon", "second-runtime"],
+    fixes: &["solution", "rayon", "second-runtime", "json-pooled"],
 };
 
 /// The result of the work, with the data that contracts are tried on.

@@ -66,6 +66,13 @@ impl Work {
         self.finish(self.rounds)
     }
 
+    /// Does real work in place of the arithmetic, counted as a piece. The result is that of [`Work::run`].
+    pub fn run_real<R>(&self, work: impl FnOnce() -> R) -> u64 {
+        self.counted(|| {
+            black_box(work());
+        })
+    }
+
     /// Returns the same work in so many steps, for a loop that does something else between them.
     pub fn in_steps(&self, steps: u64) -> Steps {
         Steps {
@@ -77,15 +84,20 @@ impl Work {
 
     /// Does the last rounds of a piece, which is done then.
     fn finish(&self, rounds: u64) -> u64 {
+        self.counted(|| compute(rounds))
+    }
+
+    /// Counts what `work` does as a piece.
+    fn counted(&self, work: impl FnOnce()) -> u64 {
         let _running = self.counters.work.begin();
-        self.timed(rounds);
+        self.timed(work);
         DONE_HERE.set(DONE_HERE.get() + 1);
         self.result
     }
 
-    fn timed(&self, rounds: u64) {
+    fn timed(&self, work: impl FnOnce()) {
         let began = ThreadTime::now();
-        compute(rounds);
+        work();
         let nanoseconds = began.elapsed().as_nanos().try_into().unwrap_or(u64::MAX);
         let sum = &self.counters.work_nanoseconds;
         sum.fetch_add(nanoseconds, Relaxed);
@@ -105,7 +117,7 @@ impl Steps {
     pub fn run_next(&mut self) -> Option<u64> {
         self.left = self.left.saturating_sub(1);
         if self.left > 0 {
-            self.work.timed(self.rounds);
+            self.work.timed(|| compute(self.rounds));
             return None;
         }
         Some(self.work.finish(self.rounds))
