@@ -20,7 +20,7 @@ pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     for _ in 0..cpus {
         let (queue, connections) = mpsc::channel(QUEUE);
         let routes = routes(texts.clone());
-        thread::spawn(|| run(connections, routes));
+        thread::Builder::new().spawn(move || run(connections, &routes))?;
         queues.push(queue);
     }
     pin_to_first_cpu();
@@ -29,7 +29,7 @@ pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
 
 // ANCHOR: run
 /// Answers on the calling thread until the queue is gone.
-fn run(mut connections: Receiver<Connection>, routes: Router) -> io::Result<()> {
+fn run(mut connections: Receiver<Connection>, routes: &Router) -> io::Result<()> {
     // Made on the thread where it runs, because it cannot move to another one.
     let runtime = Builder::new_current_thread()
         .enable_all()

@@ -259,7 +259,7 @@ fn shortened(text: &str, room: f64) -> Option<String> {
     (beginning.chars().count() >= FEWEST_LETTERS).then(|| beginning + "…")
 }
 
-/// Returns the width of a text in DejaVu Sans, which is wider than what most systems have. Letters of similar width
+/// Returns the width of a text in `DejaVu Sans`, which is wider than what most systems have. Letters of similar width
 /// count as the widest of them, so that a text never needs more.
 fn width_of(text: &str) -> f64 {
     let ems = text.chars().map(|letter| match letter {
