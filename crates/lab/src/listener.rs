@@ -27,8 +27,8 @@ use crate::upstream::Upstream;
 use crate::web_service::WebService;
 use crate::{Database, Error, PoolUse, Work};
 
-/// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
-const BACKLOG: u32 = 4096;
+/// Connections that the kernel holds before `accept`, of the admin listener.
+const ADMIN_BACKLOG: u32 = 4096;
 
 /// Lines for the lab's own debug endpoints.
 const INDEX: &str = "\
@@ -74,8 +74,8 @@ impl Lab {
     pub fn open(options: Options) -> Result<Self, Error> {
         raise_open_file_limit();
         let counters = Arc::new(Counters::default());
-        let listener = bind(options.common.port, "--port")?;
-        let admin = bind(options.common.admin_port, "--admin-port")?;
+        let listener = bind(options.common.port, options.common.backlog, "--port")?;
+        let admin = bind(options.common.admin_port, ADMIN_BACKLOG, "--admin-port")?;
         let sources = Sources::new(options.scans.clone());
         let metrics = Metrics::new(&counters, &options, sources.clone());
         let placement = get(async || Json(locality::placement()));
@@ -257,23 +257,23 @@ async fn asked_to_stop() {
     let _ = tokio::signal::ctrl_c().await;
 }
 
-fn bind(port: u16, option: &'static str) -> Result<TcpListener, Error> {
+fn bind(port: u16, backlog: u32, option: &'static str) -> Result<TcpListener, Error> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    listen(address).map_err(|source| Error::Listen {
+    listen(address, backlog).map_err(|source| Error::Listen {
         address,
         option,
         source,
     })
 }
 
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+fn listen(address: SocketAddr, backlog: u32) -> std::io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     // A restart must not wait for the last run's connections to leave TIME_WAIT. On Windows the
     // option means something else: stealing the port.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.listen(backlog)
 }
 
 /// Thousands of users are thousands of sockets; many systems start at 256 or 1,024.

@@ -76,6 +76,11 @@ pub(crate) struct CommonOptions {
     #[arg(long, default_value_t = 0, value_parser = value_parser!(u64).range(..=u64::from(u32::MAX)))]
     pub(crate) data_seed: u64,
 
+    // The default is enough for thousands of users at once.
+    /// Connections that the system holds until the service accepts them
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = value_parser!(u32).range(1..=65_535))]
+    pub(crate) backlog: u32,
+
     /// Stop when standard input closes
     #[arg(long, hide = true)]
     pub(crate) stop_with_stdin: bool,
