@@ -6,10 +6,11 @@ use engine::figures::{self, number};
 use crate::report::plots::{self, Direction, Marks, Point, Series};
 
 /// The tables that have a plot.
-pub const PLOTTED: [&str; 4] = [
+pub const PLOTTED: [&str; 5] = [
     "throttling",
     "rate-sweep",
     "rate-sweep-random",
+    "accept-ramp",
     "heat-map-8",
 ];
 
@@ -24,6 +25,10 @@ pub fn plot(name: &str, table: &str) -> Option<String> {
         }
         "rate-sweep" => by_rate("99th percentile by rate", heads, rows),
         "rate-sweep-random" => by_rate("99th percentile by rate, random arrivals", heads, rows),
+        "accept-ramp" => {
+            let title = "Connections accepted and finished by rate";
+            per_second(title, "requests due per second", heads, rows)
+        }
         "heat-map-8" => heat_map("Pings of chapter 8 over time", rows),
         _ => None,
     }
@@ -60,24 +65,41 @@ fn by_rate(title: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String
 /// Draws every column of times against the first column.
 fn lines(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
     let is_time = |cell: &String| cell.ends_with(" ms") || cell.ends_with(" s");
-    let points = |column: usize| {
+    let is_shown = |column: usize| rows.iter().any(|row| is_time(&row[column]));
+    let series = marks(heads, rows, is_shown, 1e3);
+    let across = Direction::new(across, &figures::count);
+    plots::xy(title, &across, &latency("latency"), &series, true)
+}
+
+/// Draws every column of rates against the first column.
+fn per_second(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
+    let is_shown = |column: usize| heads[column].ends_with(" per second");
+    let series = marks(heads, rows, is_shown, 1.0);
+    let [across, up] = [across, "per second"].map(|name| Direction::new(name, &figures::count));
+    plots::xy(title, &across, &up, &series, true)
+}
+
+/// Makes marks of each column that is shown, its figures times `unit`, against the first column.
+fn marks(
+    heads: &[String],
+    rows: &[Vec<String>],
+    is_shown: impl Fn(usize) -> bool,
+    unit: f64,
+) -> Vec<Marks> {
+    let mut series = Vec::new();
+    for column in (1..heads.len()).filter(|column| is_shown(*column)) {
         let point = |row: &Vec<String>| {
             Some(Point {
                 is_at_least: row[column].starts_with("over "),
-                ..Point::at(number(&row[0])?, number(&row[column])? * 1e3)
+                ..Point::at(number(&row[0])?, number(&row[column])? * unit)
             })
         };
-        rows.iter().filter_map(point).collect()
-    };
-    let series: Vec<Marks> = (1..heads.len())
-        .filter(|column| rows.iter().any(|row| is_time(&row[*column])))
-        .map(|column| Marks {
+        series.push(Marks {
             name: heads[column].clone(),
-            points: points(column),
-        })
-        .collect();
-    let across = Direction::new(across, &figures::count);
-    plots::xy(title, &across, &latency("latency"), &series, true)
+            points: rows.iter().filter_map(point).collect(),
+        });
+    }
+    series
 }
 
 /// Draws a heat map. A row holds a variant, the second at which its first ping was due, the seconds between
