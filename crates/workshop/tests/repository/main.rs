@@ -26,6 +26,7 @@ mod parts;
 mod running;
 #[cfg(target_os = "linux")]
 mod stops;
+mod systems;
 mod verdicts;
 
 use std::fs;
