@@ -54,8 +54,8 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
             ),
             seen,
             cause: cause.to_owned(),
-            fix: "Drop work whose request is gone: ask `is_closed()` of its reply channel before each job, or abort its \
-                  task. Refuse at once (503) what cannot be answered in time."
+            fix: "Bound the queue, and refuse at once (503) what cannot be answered in time. Then drop work whose request \
+                  is gone: ask `is_closed()` of its reply channel before each job, or abort its task."
                 .to_owned(),
         }
     };
@@ -210,6 +210,11 @@ mod tests {
             "{found:?}"
         );
         assert!(found.seen.contains("src/generate.rs:15"), "{found:?}");
+        // Dropping work of clients who left does not help those who are about to: a shorter queue does.
+        assert!(
+            found.fix.find("Bound the queue") < found.fix.find("is_closed"),
+            "{found:?}"
+        );
         assert!(given_up(&ended(0, FEWEST_BAD - 1, none)).is_empty());
         assert!(!given_up(&ended(0, FEWEST_BAD, none)).is_empty());
         let cut = Answers {
