@@ -93,7 +93,7 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
     let release = release.filter(|release| is_telling(&release.by));
     let release = release.map_or_else(String::new, |release| {
         format!(
-            " {:.0} % were let go by {}.",
+            " {:.0} % of these waits ended at {}.",
             release.share * 100.0,
             release.by.join(", ")
         )

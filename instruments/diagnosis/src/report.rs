@@ -149,8 +149,9 @@ impl Report {
     fn head(&self) -> String {
         let Some(outcomes) = &self.outcomes else {
             return format!(
-                "In {:.0} s the process used {:.2} of {} CPUs.",
-                self.seconds, self.cpus_used, self.cpus
+                "In {:.0} s the process used {}.",
+                self.seconds,
+                self.cpus_in_words()
             );
         };
         let mut head = format!(
@@ -180,7 +181,7 @@ impl Report {
             );
         }
         if let Some(ms) = outcomes.latency_ms {
-            head = format!("{head}, {ms:.1} ms each in here");
+            head = format!("{head}; mean latency in the service {ms:.1} ms");
         }
         if outcomes.upgraded > 0 {
             head = format!(
@@ -189,9 +190,16 @@ impl Report {
             );
         }
         format!(
-            "{head}; {:.1} at once; {:.2} of {} CPUs used.",
-            outcomes.in_flight, self.cpus_used, self.cpus
+            "{head}; {:.1} in flight on average; {} used.",
+            outcomes.in_flight,
+            self.cpus_in_words()
         )
+    }
+
+    /// Formats the CPUs used and those usable: `0.24 of 1 CPU`.
+    fn cpus_in_words(&self) -> String {
+        let plural = if self.cpus == 1 { "" } else { "s" };
+        format!("{:.2} of {} CPU{plural}", self.cpus_used, self.cpus)
     }
 
     /// Returns the sentence for a report without a fault.
@@ -398,7 +406,7 @@ mod tests {
         assert!(
             text.starts_with(
                 "In 10 s 5 requests were answered (4 2xx, 1 5xx), and 638 were given up after 250 ms on average; \
-                 10.8 at once;"
+                 10.8 in flight on average;"
             ),
             "{text}"
         );

@@ -169,7 +169,7 @@ impl Waiting {
             let is_runtime = |by: &String| by.starts_with('(') || by.starts_with("tokio::runtime");
             if !release.by.iter().all(is_runtime) {
                 let (share, by) = (release.share * 100.0, release.by.join(", "));
-                seen = format!("{seen} {share:.0} % were let go by {by}.");
+                seen = format!("{seen} {share:.0} % of these waits ended at {by}.");
             }
         }
         seen

@@ -72,11 +72,12 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
     let mut seen = waiting.seen(requests);
     if let Some(past) = past {
         seen = format!(
-            "{seen} Requests that are past it are at {}.",
+            "{seen} Requests past this wait are at {}.",
             past.frames.join("; ")
         );
     } else if nobody_holds(waiting, requests) {
-        seen += " No request is past it: what holds it is outside of requests, or was forgotten.";
+        seen +=
+            " No request is past this wait: the holder is outside of requests, or was forgotten.";
     }
     let (level, cause, fix) = if is_at_work {
         (
@@ -204,7 +205,7 @@ mod tests {
         assert!(
             found
                 .seen
-                .contains("past it are at shop::past (src/read.rs:9)"),
+                .contains("past this wait are at shop::past (src/read.rs:9)"),
             "{found:?}"
         );
     }
@@ -221,7 +222,9 @@ mod tests {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let samples = (samples * all) as u64;
             evidence.requests.as_mut().unwrap().samples = samples;
-            look(&evidence)[0].seen.contains("No request is past it")
+            look(&evidence)[0]
+                .seen
+                .contains("No request is past this wait")
         };
         assert!(says(10.0, A_HOLDER * 0.99, SAMPLES_OF_EACH));
         assert!(!says(10.0, A_HOLDER, SAMPLES_OF_EACH));
