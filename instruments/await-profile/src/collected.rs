@@ -102,20 +102,31 @@ impl Collected {
 }
 
 /// Distinct stacks.
-#[derive(Default)]
 pub(crate) struct Stacks {
+    /// Most stacks that are kept.
+    pub(crate) most: usize,
     pub(crate) distinct: Vec<RawStack>,
     ids: HashMap<RawStack, StackId>,
 }
 
+impl Default for Stacks {
+    fn default() -> Self {
+        Stacks {
+            most: MAX_STACKS,
+            distinct: Vec::new(),
+            ids: HashMap::new(),
+        }
+    }
+}
+
 impl Stacks {
-    /// Returns the ID of this stack, a new one if the stack is new. None if there are already `MAX_STACKS`.
+    /// Returns the ID of this stack, a new one if the stack is new. None if there are already `most`.
     pub(crate) fn intern(&mut self, stack: RawStack) -> Option<StackId> {
         if let Some(&id) = self.ids.get(&stack) {
             return Some(id);
         }
         let id = self.distinct.len();
-        let id = u32::try_from(id).ok().filter(|_| id < MAX_STACKS)?;
+        let id = u32::try_from(id).ok().filter(|_| id < self.most)?;
         self.distinct.push(stack.clone());
         self.ids.insert(stack, id);
         Some(id)

@@ -87,6 +87,7 @@ mod answers;
 mod capture;
 mod clone_hook;
 mod collected;
+mod counting;
 mod ended;
 mod error;
 mod fold;
@@ -145,6 +146,7 @@ mod tests;
 pub use answers::Answers;
 #[cfg(feature = "tower")]
 pub use body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture, TrackedBody};
+pub use counting::{CountedWait, WaitCounts};
 #[cfg(feature = "flamegraph")]
 pub use differential::differential;
 pub use ecosystem::{Wait, WaitKind};

@@ -99,7 +99,8 @@ impl<'a> PollGuard<'a> {
         if let Some(over) = watch.as_mut().filter(|_| found.woken) {
             over.send();
         }
-        if generation == 0 {
+        let is_over = |watch: &Watch| found.woken && !watch.follows_polls();
+        if generation == 0 || watch.as_deref().is_some_and(is_over) {
             watch = None;
         }
         Some(PollGuard {
@@ -124,7 +125,7 @@ impl<'a> PollGuard<'a> {
         }
     }
 
-    pub(crate) fn answer(&mut self, with: Answer, costs: Vec<Duration>) {
+    pub(crate) fn answer(&mut self, with: &Answer, costs: &[Duration]) {
         if let Some(began) = self.began.take() {
             answer(&self.marks, began, self.whose, with, costs);
             self.marks.clear();
@@ -133,7 +134,7 @@ impl<'a> PollGuard<'a> {
 
     pub(crate) fn answer_captured(&mut self, waiting: bool, captured: Captured) {
         if self.woken {
-            self.answer(Answer::WokenFirst, Vec::new());
+            self.answer(&Answer::WokenFirst, &[]);
         } else if waiting && !captured.stacks.is_empty() && self.whose == Whose::Request {
             self.watch = Watch::of(&self.marks, self.watch.take());
         }
@@ -153,7 +154,7 @@ impl<'a> PollGuard<'a> {
             (true, true) => Answer::Unregistered,
             (false, _) => Answer::Finished,
         };
-        self.answer(with, captured.costs);
+        self.answer(&with, &captured.costs);
     }
 
     /// Ends a poll whose future goes on. `backpressured` says that it is a body that returned a frame.
@@ -193,7 +194,7 @@ impl Drop for PollGuard<'_> {
             return;
         }
         // The poll panicked.
-        self.answer(Answer::Finished, Vec::new());
+        self.answer(&Answer::Finished, &[]);
         if let Some(slot) = self.give_back() {
             slot.end_poll(false, None);
         }

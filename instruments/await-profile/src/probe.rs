@@ -126,7 +126,7 @@ impl Probe {
                 self.tracking_waker = None;
             }
         }
-        let tracking = state.is_profiling().then(|| {
+        let tracking = state.is_tracking().then(|| {
             let make = || tracking_waker(slot, cx.waker());
             &*self.tracking_waker.get_or_insert_with(make)
         });
@@ -146,11 +146,11 @@ impl Probe {
                 polled
             }
             Some(tracking) => {
-                guard.answer(Answer::WokenFirst, Vec::new());
+                guard.answer(&Answer::WokenFirst, &[]);
                 poll(&mut Context::from_waker(tracking))
             }
             None => {
-                guard.answer(Answer::WokenFirst, Vec::new());
+                guard.answer(&Answer::WokenFirst, &[]);
                 poll(cx)
             }
         };
@@ -212,7 +212,7 @@ impl Probe {
             (marks, Whose::Request)
         };
         if !marks.is_empty() {
-            answer(&marks, Instant::now(), whose, Answer::Finished, Vec::new());
+            answer(&marks, Instant::now(), whose, &Answer::Finished, &[]);
         }
     }
 }

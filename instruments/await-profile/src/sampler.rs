@@ -23,7 +23,7 @@ use crate::options::ProfileOptions;
 use crate::percentile::Percentile;
 use crate::raw_stack::RawStack;
 use crate::session::{Answer, FollowUp, Mark, Session, Whose};
-use crate::shared::{Permit, Shared};
+use crate::shared::{Permit, Purpose, Shared};
 use crate::slot::{NotWaiting, Slot};
 use crate::tail_times::TailTimes;
 
@@ -48,6 +48,7 @@ pub(crate) struct Sampler {
     shared: Arc<Shared>,
     generation: u32,
     session: Arc<Session>,
+    purpose: Purpose,
     random: fastrand::Rng,
     pub(crate) collected: Collected,
     /// [`MAX_SAMPLES`], or fewer in a test.
@@ -91,7 +92,8 @@ impl Sampler {
         Sampler {
             shared: permit.shared.clone(),
             generation: permit.switch_on(),
-            session: Arc::default(),
+            session: Arc::new(Session::new(permit.purpose)),
+            purpose: permit.purpose,
             random,
             collected: Collected::default(),
             most_samples: MAX_SAMPLES,
@@ -143,7 +145,7 @@ impl Sampler {
 
     /// Wakes every request in flight, so that its next poll gives it a waker that records wakes.
     /// Without this, a request could be woken unnoticed.
-    fn track_in_flight(&self) {
+    pub(crate) fn track_in_flight(&self) {
         let is_untracked = |slot: &Arc<Slot>| {
             !self.is_tracked(slot) && slot.not_waiting() != Some(NotWaiting::Gone)
         };
@@ -209,7 +211,8 @@ impl Sampler {
         }
     }
 
-    fn take_sample(&mut self) {
+    /// Takes one sample now, apart from the runs by which intervals are computed.
+    pub(crate) fn take_sample(&mut self) {
         loop {
             let Some((slot, route, in_flight)) = self.shared.registry.any(&mut self.random) else {
                 self.collected.idle += 1;
@@ -376,6 +379,15 @@ impl Sampler {
             thread::sleep(SHORTEST_SLEEP);
             self.gather();
         }
+    }
+
+    /// Forgets all samples, and the answers to them that come later. Keeps the stacks.
+    pub(crate) fn forget(&mut self) {
+        self.session = Arc::new(Session::new(self.purpose));
+        self.unanswered = 0;
+        self.collected.samples.clear();
+        self.collected.costs.clear();
+        self.collected.delays.clear();
     }
 
     pub(crate) fn finish(mut self) -> Collected {

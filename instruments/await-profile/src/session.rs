@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::capture::{Captured, Kept};
 use crate::lock::lock;
 use crate::raw_stack::RawStack;
+use crate::shared::Purpose;
 use crate::sync::Mutex;
 
 /// Mark of a sample that waits for the next poll of its request.
@@ -18,7 +19,7 @@ pub(crate) struct Mark {
 }
 
 /// Answer of a poll to the samples that waited for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// The poll left the request waiting. `stacks` are those in which it registered its waker:
     /// more than one if it waits for several things at once. `uncaptured` counts further
@@ -115,9 +116,15 @@ pub(crate) const LOOKED_AHEAD: u8 = 4;
 
 impl Watch {
     /// Returns a watch for the samples of these marks. It continues `earlier` if that belongs to the
-    /// same profile. None if there are no marks.
+    /// same session. None if there are no marks. A request has one watch: that of a profile goes before that of counts.
     pub(crate) fn of(marks: &[Mark], earlier: Option<Box<Watch>>) -> Option<Box<Self>> {
-        let session = &marks.last()?.session;
+        let mut of_profiles = marks.iter().rev();
+        let of_profile = of_profiles.find(|mark| mark.session.purpose == Purpose::Profile);
+        let last = of_profile.or(marks.last())?;
+        if of_profile.is_none() && earlier.as_ref().is_some_and(|watch| watch.follows_polls()) {
+            return earlier;
+        }
+        let session = &last.session;
         let of_session = marks
             .iter()
             .filter(|mark| Arc::ptr_eq(&mark.session, session));
@@ -140,6 +147,11 @@ impl Watch {
         Some(watch)
     }
 
+    /// Returns whether it goes on after the wait. Counts need no more than the end of the wait.
+    pub(crate) fn follows_polls(&self) -> bool {
+        self.session.purpose == Purpose::Profile
+    }
+
     /// Sends the stack that woke the request to the sampler, if it is known.
     pub(crate) fn send(&mut self) {
         if self.samples.is_empty() || self.woken_from.is_empty() {
@@ -158,6 +170,9 @@ impl Watch {
     /// Returns whether to capture the next poll too. There are three reasons for it: the request waits for several
     /// things, it was woken for something else than its wait, or it has been followed for only a few polls.
     pub(crate) fn follow(&mut self, captured: &Captured) -> bool {
+        if !self.follows_polls() {
+            return false;
+        }
         let now = Instant::now();
         let was_woken = !self.woken_from.is_empty();
         // A future that this poll reached has replaced its clone, or dropped it.
@@ -195,9 +210,9 @@ impl Watch {
     }
 }
 
-/// Events of one profile that the sampler has not taken yet.
-#[derive(Default)]
+/// Events of one profile, or of counts, that the sampler has not taken yet.
 pub(crate) struct Session {
+    purpose: Purpose,
     events: Mutex<Vec<Event>>,
     /// Ends of waits that samples fell on.
     releases: Mutex<Vec<Wake>>,
@@ -205,6 +220,15 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    pub(crate) fn new(purpose: Purpose) -> Self {
+        Session {
+            purpose,
+            events: Mutex::default(),
+            releases: Mutex::default(),
+            follow_ups: Mutex::default(),
+        }
+    }
+
     pub(crate) fn take_events(&self) -> Vec<Event> {
         mem::take(&mut *lock(&self.events))
     }
@@ -218,28 +242,29 @@ impl Session {
     }
 }
 
-/// Sends the answer to `marks` to their session. `began` is the start of the poll that answers.
+/// Sends the answer to `marks` to their sessions. `began` is the start of the poll that answers.
 pub(crate) fn answer(
     marks: &[Mark],
     began: Instant,
     whose: Whose,
-    answer: Answer,
-    costs: Vec<Duration>,
+    answer: &Answer,
+    costs: &[Duration],
 ) {
-    // A profiler takes one profile at a time, but an earlier one may have ended before this poll and
-    // left a mark.
-    let Some(last) = marks.last() else { return };
-    let samples = marks
-        .iter()
-        .filter(|mark| Arc::ptr_eq(&mark.session, &last.session))
-        .map(|mark| (mark.sample, began.saturating_duration_since(mark.at)))
-        .collect();
-    lock(&last.session.events).push(Event {
-        samples,
-        whose,
-        answer,
-        costs,
-    });
+    // A request may be marked for a profile and for counts. An earlier profile may have left a mark, too.
+    let mut rest: Vec<&Mark> = marks.iter().collect();
+    while let Some(&Mark { ref session, .. }) = rest.first().copied() {
+        let is_same = |mark: &&Mark| Arc::ptr_eq(&mark.session, session);
+        let (same, others): (Vec<&Mark>, Vec<&Mark>) = rest.into_iter().partition(is_same);
+        let delay = |mark: &Mark| began.saturating_duration_since(mark.at);
+        let samples = same.iter().map(|mark| (mark.sample, delay(mark)));
+        lock(&session.events).push(Event {
+            samples: samples.collect(),
+            whose,
+            answer: answer.clone(),
+            costs: costs.to_vec(),
+        });
+        rest = others;
+    }
 }
 
 #[cfg(test)]
@@ -256,7 +281,8 @@ mod tests {
 
     #[test]
     fn the_first_of_several_marks_stands_for_the_request() {
-        let (earlier, session) = (Arc::default(), Arc::default());
+        let session = || Arc::new(Session::new(Purpose::Profile));
+        let (earlier, session) = (session(), session());
         let marks = [mark(&earlier, 9), mark(&session, 3), mark(&session, 4)];
         let watch = Watch::of(&marks, None);
         let mut watch = watch.expect("it has marks");
@@ -275,5 +301,16 @@ mod tests {
         watch = Watch::of(&[mark(&session, 8)], Some(watch)).expect("it goes on");
         watch.send();
         assert!(!session.take_releases()[0].is_first);
+    }
+
+    #[test]
+    fn counts_leave_the_watch_of_a_profile_alone() {
+        let profile = Arc::new(Session::new(Purpose::Profile));
+        let counts = Arc::new(Session::new(Purpose::Counts));
+        let of_counts = Watch::of(&[mark(&counts, 1)], None);
+        let watch = Watch::of(&[mark(&profile, 2), mark(&counts, 3)], of_counts);
+        let watch = Watch::of(&[mark(&counts, 4)], watch).expect("it goes on");
+        assert!(Arc::ptr_eq(&watch.session, &profile));
+        assert_eq!(watch.samples, [2]);
     }
 }

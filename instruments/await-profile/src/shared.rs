@@ -13,8 +13,28 @@ use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
 const ARMED: u32 = 1;
 /// Bit that is set while a profile is taken.
 const PROFILING: u32 = 2;
-/// Unit in which the state counts the number of the current or last profile.
-const GENERATION: u32 = 4;
+/// Bit that is set while waits are counted.
+const COUNTING: u32 = 4;
+/// Unit in which the state counts the times at which the tracking of polls began.
+const GENERATION: u32 = 8;
+
+/// Use of samples. Each may go on once at a time, beside the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A profile, which ends.
+    Profile,
+    /// Counts of waits, which go on.
+    Counts,
+}
+
+impl Purpose {
+    fn bit(self) -> u32 {
+        match self {
+            Purpose::Profile => PROFILING,
+            Purpose::Counts => COUNTING,
+        }
+    }
+}
 
 /// State of the profiler in one word, so that a thread that sees a profile running also sees its number.
 #[derive(Clone, Copy)]
@@ -23,14 +43,19 @@ pub(crate) struct State(u32);
 impl State {
     /// Returns whether nothing is registered.
     pub(crate) fn is_off(self) -> bool {
-        self.0 & (ARMED | PROFILING) == 0
+        self.0 & (ARMED | PROFILING | COUNTING) == 0
     }
 
     pub(crate) fn is_profiling(self) -> bool {
         self.0 & PROFILING != 0
     }
 
-    /// Returns the number of the current or last profile, or 0 if there was none.
+    /// Returns whether polls are tracked, for a profile or for counts.
+    pub(crate) fn is_tracking(self) -> bool {
+        self.0 & (PROFILING | COUNTING) != 0
+    }
+
+    /// Returns the number of the current or last tracking, or 0 if there was none.
     pub(crate) fn generation(self) -> u32 {
         self.0 / GENERATION
     }
@@ -38,7 +63,8 @@ impl State {
 
 pub(crate) struct Shared {
     state: AtomicU32,
-    busy: AtomicBool,
+    profiles: AtomicBool,
+    counts: AtomicBool,
     started: Mutex<Option<Instant>>,
     pub(crate) registry: Registry,
     /// Number of requests that began before the profile, unregistered, and were registered during it.
@@ -53,12 +79,21 @@ impl Shared {
     pub(crate) fn new() -> Self {
         Shared {
             state: AtomicU32::new(0),
-            busy: AtomicBool::new(false),
+            profiles: AtomicBool::new(false),
+            counts: AtomicBool::new(false),
             started: Mutex::new(None),
             registry: Registry::new(),
             late: AtomicU64::new(0),
             late_nanos: AtomicU64::new(0),
             symbols: Mutex::default(),
+        }
+    }
+
+    /// Returns the flag that is true while samples are taken for this purpose.
+    fn busy(&self, purpose: Purpose) -> &AtomicBool {
+        match purpose {
+            Purpose::Profile => &self.profiles,
+            Purpose::Counts => &self.counts,
         }
     }
 
@@ -94,48 +129,59 @@ impl Shared {
     }
 }
 
-/// Right to take a profile, which one thread at a time has. Dropping it, even by a panic, switches
-/// profiling off and returns the right.
+/// Right to take samples for a purpose, which one thread at a time has. Dropping it, even by a panic, ends the
+/// tracking for this purpose and returns the right.
 pub(crate) struct Permit {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) purpose: Purpose,
 }
 
 impl Permit {
-    pub(crate) fn acquire(shared: &Arc<Shared>) -> Result<Self, ProfileError> {
-        if shared.busy.swap(true, Ordering::Acquire) {
+    pub(crate) fn acquire(shared: &Arc<Shared>, purpose: Purpose) -> Result<Self, ProfileError> {
+        if shared.busy(purpose).swap(true, Ordering::Acquire) {
             return Err(ProfileError::Busy);
         }
         let shared = shared.clone();
-        Ok(Permit { shared })
+        Ok(Permit { shared, purpose })
     }
 
-    /// Starts the tracking of polls, and returns the profile's number.
+    /// Starts the tracking of polls, and returns its number. Polls that are tracked already go on with theirs: what was
+    /// recorded of them is complete.
     pub(crate) fn switch_on(&self) -> u32 {
         let shared = &self.shared;
-        shared.late.store(0, Ordering::Relaxed);
-        shared.late_nanos.store(0, Ordering::Relaxed);
-        *lock(&shared.started) = Some(Instant::now());
-        // Only the holder of the permit changes the number, which skips 0.
+        if self.purpose == Purpose::Profile {
+            shared.late.store(0, Ordering::Relaxed);
+            shared.late_nanos.store(0, Ordering::Relaxed);
+            *lock(&shared.started) = Some(Instant::now());
+        }
+        // The number skips 0.
         let next = |state: u32| match state.wrapping_add(GENERATION) {
             wrapped if wrapped < GENERATION => wrapped | GENERATION,
             next => next,
         };
         let state = &shared.state;
         let _ = state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |state| {
-            Some(next(state) | PROFILING)
+            let numbered = if State(state).is_tracking() {
+                state
+            } else {
+                next(state)
+            };
+            Some(numbered | self.purpose.bit())
         });
         shared.state().generation()
     }
 
-    /// Stops the tracking of polls: the profiler is off or armed again.
+    /// Stops the tracking of polls for this purpose.
     pub(crate) fn switch_off(&self) {
-        self.shared.state.fetch_and(!PROFILING, Ordering::AcqRel);
+        let others = !self.purpose.bit();
+        self.shared.state.fetch_and(others, Ordering::AcqRel);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
         self.switch_off();
-        self.shared.busy.store(false, Ordering::Release);
+        let busy = self.shared.busy(self.purpose);
+        busy.store(false, Ordering::Release);
     }
 }

@@ -1,6 +1,7 @@
 //! Requests that are polled by hand, so that every step of a sample can be tested.
 
 mod bounds;
+mod counts;
 mod intervals;
 mod known_shares;
 mod random_futures;
@@ -12,7 +13,7 @@ use std::task::{Wake, Waker};
 
 use crate::AwaitProfiler;
 use crate::sampler::Sampler;
-use crate::shared::Permit;
+use crate::shared::{Permit, Purpose};
 
 /// Executor's side of a request, which counts its wakes.
 #[derive(Default)]
@@ -35,7 +36,7 @@ impl Wake for Task {
 type Wakers = Arc<Mutex<Vec<Waker>>>;
 
 fn permit(profiler: &AwaitProfiler) -> Permit {
-    Permit::acquire(&profiler.shared).unwrap()
+    Permit::acquire(&profiler.shared, Purpose::Profile).unwrap()
 }
 
 fn sampler(permit: &Permit, seed: u64) -> Sampler {

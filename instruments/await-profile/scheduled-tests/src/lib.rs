@@ -81,7 +81,7 @@ use loom::thread;
 use crate::collected::{Collected, Outcome};
 use crate::probe::Probe;
 use crate::sampler::Sampler;
-use crate::shared::{Permit, Shared};
+use crate::shared::{Permit, Purpose, Shared};
 use crate::tracked::{Tracked, inherit};
 
 fn check(model: impl Fn() + Send + Sync + 'static) {
@@ -94,7 +94,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
 fn armed() -> (Arc<Shared>, Permit) {
     let shared = Arc::new(Shared::new());
     shared.set_armed(true);
-    let permit = Permit::acquire(&shared).expect("nobody else takes a profile");
+    let permit = Permit::acquire(&shared, Purpose::Profile).expect("nobody else takes a profile");
     (shared, permit)
 }
 
@@ -377,6 +377,29 @@ pub fn a_wake_during_a_poll_is_kept() {
         sampler.sample_once();
         assert_eq!(outcomes(sampler), [Outcome::Ready]);
         drop((running, permit));
+    });
+}
+
+/// Samples a request for a profile and for counts, while it is polled. Each gets an answer of its own.
+pub fn a_profile_and_counts_are_answered_each() {
+    check(|| {
+        let (shared, permit, mut sampler) = profiling();
+        let for_counts = Permit::acquire(&shared, Purpose::Counts).expect("nobody else counts");
+        let mut counting = Sampler::start(&for_counts, fastrand::Rng::with_seed(2));
+        let (mut running, _kept) = request(&shared, 9);
+        assert!(running.poll().is_pending());
+        let sampling = thread::spawn(move || {
+            sampler.sample_once();
+            permit.switch_off();
+            (sampler, permit)
+        });
+        counting.sample_once();
+        assert!(running.poll().is_pending());
+        let (sampler, permit) = sampling.join().expect("the sampler panics");
+        assert!(running.poll().is_pending());
+        assert_eq!(outcomes(sampler).len(), 1);
+        assert_eq!(outcomes(counting).len(), 1);
+        drop((running, permit, for_counts));
     });
 }
 

@@ -1,0 +1,395 @@
+//! Counts, all the time, the seconds that requests spend in each kind of wait.
+//!
+//! # Why the sums are unbiased
+//!
+//! Time is divided into tenths of a second. In each of them one moment is chosen at random, and at that moment one
+//! request in flight, each with the same probability. It stands for all requests in flight, for a tenth of a second. So
+//! the sum over all kinds of waits is the time that requests were in flight, and each kind has its share of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ecosystem::{PathMeaning, WaitKind};
+
+use crate::collected::{Outcome, Sample, StackId, Waits};
+use crate::latency::{Latencies, RouteLatency};
+use crate::lock::lock;
+use crate::options::ProfileOptions;
+use crate::raw_stack::RawStack;
+use crate::registry::OTHER_ROUTES;
+use crate::sampler::Sampler;
+use crate::shared::Permit;
+use crate::stack::{Frames, Stack};
+use crate::symbols::Symbols;
+use crate::waits_table::wait_of;
+
+/// Time between two samples, on average.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Most periods that one sample stands for, if the thread got no CPU.
+const MOST_PERIODS: u32 = 100;
+/// Most routes with counts of their own; those of all further ones are added up.
+const MOST_ROUTES: usize = 32;
+/// Most distinct stacks of waits, and of wakes, whose meaning is kept. Further ones count as other waits. A stack has
+/// at most two kilobytes.
+const MOST_STACKS: usize = 2_000;
+/// Time after which a sample counts as another wait if its request was not polled.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+/// Most samples that wait for an answer or for names. Beyond them, all count as other waits.
+const MOST_OPEN: usize = 6_000;
+/// Shortest time between two look-ups of names.
+const NAMES_EVERY: Duration = Duration::from_secs(10);
+/// Largest share of the time that look-ups of names take: one of so many. Each reads debug information anew.
+const SPARED: u32 = 200;
+
+/// Time that requests of one route spent in one kind of wait, estimated from samples.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CountedWait {
+    /// Label of the route. Beyond 32 routes, the others are added up as `(other routes)`.
+    pub route: Arc<str>,
+    /// Kind of the wait. `Running` and `Ready` are no waits: their requests are polled, or are to be polled. None if the
+    /// wait is not well known, or was over before it could be seen.
+    pub wait: Option<WaitKind>,
+    /// Seconds that all requests of the route together spent there since counting began.
+    pub seconds: f64,
+}
+
+/// Handle of waits that are counted until the last clone of it is dropped. Made by
+/// [`AwaitProfiler::count_waits`](crate::AwaitProfiler::count_waits).
+#[derive(Clone, Debug)]
+pub struct WaitCounts {
+    sums: Arc<Mutex<Sums>>,
+}
+
+impl WaitCounts {
+    /// Returns the counts of all routes, in the order of their names. There are at most 33 routes, and at most 22 kinds
+    /// of waits of each.
+    pub fn all(&self) -> Vec<CountedWait> {
+        let sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::new();
+        for (route, waits) in &sums.routes {
+            for (wait, seconds) in waits {
+                all.push(CountedWait {
+                    route: route.clone(),
+                    wait: *wait,
+                    seconds: *seconds,
+                });
+            }
+        }
+        all
+    }
+
+    /// Returns the number of samples behind the counts.
+    pub fn samples(&self) -> u64 {
+        let sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.samples
+    }
+
+    /// Returns the delays between waking a sampled request and its next poll: how late the runtime is. The quantiles are
+    /// those of the last 30 to 60 seconds. None if no sample has found a waiting request.
+    pub fn poll_delays(&self) -> Option<RouteLatency> {
+        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.delays.all(Instant::now()).pop()
+    }
+}
+
+/// Seconds by route and kind, and the delays of polls.
+#[derive(Debug, Default)]
+struct Sums {
+    samples: u64,
+    delays: Latencies,
+    routes: BTreeMap<Arc<str>, BTreeMap<Option<WaitKind>, f64>>,
+}
+
+impl Sums {
+    fn add(&mut self, route: &Arc<str>, parts: &[Part], seconds: f64) {
+        let has_room = self.routes.len() < MOST_ROUTES || self.routes.contains_key(route);
+        let route = if has_room {
+            route.clone()
+        } else {
+            OTHER_ROUTES.into()
+        };
+        self.samples += 1;
+        let waits = self.routes.entry(route).or_default();
+        for (wait, part) in parts {
+            *waits.entry(*wait).or_default() += seconds * part;
+        }
+    }
+}
+
+/// A kind of wait, and the part of a sample that it has.
+type Part = (Option<WaitKind>, f64);
+
+/// Meaning of a stack of a wait.
+#[derive(Clone, Copy, PartialEq)]
+enum Meaning {
+    Wait(Option<WaitKind>),
+    /// The timer of a deadline.
+    Deadline,
+    /// A handle of something spawned. Only the thread that ends the wait tells whether it is a task, or a closure on a
+    /// blocking thread.
+    Handle,
+    /// A handle of a task.
+    Task,
+    /// Futures that are polled together.
+    Set,
+}
+
+impl Meaning {
+    fn of(stack: &Stack) -> Self {
+        let frames = stack.frames(Frames::Own);
+        let leaf = frames.last().map_or("", |leaf| leaf.path.as_str());
+        if stack.is_timeout {
+            Meaning::Deadline
+        } else if leaf == "tokio::task::JoinHandle" {
+            Meaning::Handle
+        } else if PathMeaning::Handle.fits(leaf) {
+            Meaning::Task
+        } else if PathMeaning::Set.fits(leaf) {
+            Meaning::Set
+        } else {
+            Meaning::Wait(wait_of(frames).map(|wait| wait.kind))
+        }
+    }
+
+    fn kind(self) -> Option<WaitKind> {
+        match self {
+            Meaning::Wait(kind) => kind,
+            Meaning::Deadline => Some(WaitKind::Timer),
+            Meaning::Handle | Meaning::Task => Some(WaitKind::Task),
+            Meaning::Set => Some(WaitKind::Set),
+        }
+    }
+}
+
+/// Meanings of the stacks that were seen.
+#[derive(Default)]
+struct Meanings {
+    /// Those of waits, by their ID.
+    waits: Vec<Meaning>,
+    /// Stacks that ended waits for a handle: true if a thread of the blocking pool did, None if the names are not known.
+    releases: HashMap<StackId, Option<bool>>,
+}
+
+impl Meanings {
+    /// Returns the kinds of waits that a sample counts to, or None if they are not known yet. `is_late` says that
+    /// nothing more is to be awaited from the request.
+    fn parts(&mut self, sample: &Sample, is_late: bool) -> Option<Vec<Part>> {
+        let kind = match &sample.outcome {
+            Outcome::Waiting(waits) => return self.of_waiting(sample, waits, is_late),
+            Outcome::Unanswered if !is_late => return None,
+            Outcome::Running => Some(WaitKind::Running),
+            Outcome::Ready => Some(WaitKind::Ready),
+            Outcome::Backpressured => Some(WaitKind::Client),
+            Outcome::Unanswered
+            | Outcome::Unregistered
+            | Outcome::WokenFirst
+            | Outcome::Finished => None,
+        };
+        Some(vec![(kind, 1.0)])
+    }
+
+    fn of_waiting(&mut self, sample: &Sample, waits: &Waits, is_late: bool) -> Option<Vec<Part>> {
+        if let (&[stack], Some(Meaning::Handle)) = (&waits.stacks[..], self.first(waits)) {
+            self.find_out(stack, sample.release, is_late)?;
+        }
+        let own = self.meanings(waits)?;
+        let is_join = |meaning: &Meaning| match meaning {
+            Meaning::Handle | Meaning::Task => !sample.child_is_member,
+            Meaning::Set => true,
+            Meaning::Wait(_) | Meaning::Deadline => false,
+        };
+        if sample.child.stacks.is_empty() || !own.iter().any(is_join) {
+            return Some(shared(&own, waits.uncaptured));
+        }
+        let of_child = self.meanings(&sample.child)?;
+        Some(shared(&of_child, sample.child.uncaptured))
+    }
+
+    fn first(&self, waits: &Waits) -> Option<Meaning> {
+        let first = waits.stacks.first()?;
+        self.waits.get(*first as usize).copied()
+    }
+
+    /// Finds out from the `release` that ended it whether this wait for a handle was for a task or for a blocking thread.
+    /// Returns None if that is not known yet.
+    fn find_out(&mut self, wait: StackId, release: Option<StackId>, is_late: bool) -> Option<()> {
+        let Some(release) = release else {
+            return is_late.then_some(());
+        };
+        let is_pool_thread = (*self.releases.entry(release).or_default())?;
+        self.waits[wait as usize] = if is_pool_thread {
+            Meaning::Wait(Some(WaitKind::BlockingPool))
+        } else {
+            Meaning::Task
+        };
+        Some(())
+    }
+
+    /// Returns the meanings of these waits, without deadlines unless there is nothing else. None if the names of one are
+    /// not known yet.
+    fn meanings(&self, waits: &Waits) -> Option<Vec<Meaning>> {
+        let mut meanings = Vec::new();
+        for stack in &waits.stacks {
+            meanings.push(*self.waits.get(*stack as usize)?);
+        }
+        if meanings.iter().any(|meaning| *meaning != Meaning::Deadline) {
+            meanings.retain(|meaning| *meaning != Meaning::Deadline);
+        }
+        Some(meanings)
+    }
+}
+
+/// Gives each of several waits an equal part. `uncaptured` further ones are of no known kind.
+fn shared(meanings: &[Meaning], uncaptured: u32) -> Vec<Part> {
+    let part = 1.0 / (meanings.len() as f64 + f64::from(uncaptured));
+    let mut parts = Vec::new();
+    for meaning in meanings {
+        parts.push((meaning.kind(), part));
+    }
+    parts.push((None, part * f64::from(uncaptured)));
+    parts.retain(|(_, part)| *part > 0.0);
+    parts
+}
+
+/// A sample that is not counted yet.
+struct Open {
+    /// Index among the sampler's.
+    index: usize,
+    taken: Instant,
+    /// Seconds that all requests in flight at that moment stand for together.
+    seconds: f64,
+}
+
+/// Samples for as long as somebody has the counts.
+pub(crate) struct Counting {
+    sampler: Sampler,
+    sums: Weak<Mutex<Sums>>,
+    meanings: Meanings,
+    open: Vec<Open>,
+    /// Label of the delays, which are not told apart by route.
+    all_routes: Arc<str>,
+}
+
+impl Counting {
+    pub(crate) fn start(permit: &Permit, random: fastrand::Rng) -> (Self, WaitCounts) {
+        let mut sampler = Sampler::start(permit, random);
+        sampler.collected.waits.most = MOST_STACKS;
+        sampler.collected.releases.most = MOST_STACKS;
+        let counts = WaitCounts {
+            sums: Arc::default(),
+        };
+        let counting = Counting {
+            sampler,
+            sums: Arc::downgrade(&counts.sums),
+            meanings: Meanings::default(),
+            open: Vec::new(),
+            all_routes: "".into(),
+        };
+        (counting, counts)
+    }
+
+    /// Counts until all handles of the counts are dropped. Calls `guard` before each look-up of names, and drops its
+    /// result after it; without a result, names are looked up later.
+    pub(crate) fn run<G>(mut self, permit: &Permit, mut guard: impl FnMut() -> Option<G>) {
+        self.sampler.track_in_flight();
+        let mut random = fastrand::Rng::new();
+        let (began, mut period) = (Instant::now(), 0);
+        let mut next_names = began + NAMES_EVERY;
+        while self.sums.strong_count() > 0 {
+            let due = began + PERIOD * period + PERIOD.mul_f64(random.f64());
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            self.count();
+            if next_names <= Instant::now() && self.wants_names() {
+                let looking = Instant::now();
+                if let Some(_guard) = guard() {
+                    self.look_up(permit);
+                }
+                next_names = Instant::now() + NAMES_EVERY.max(looking.elapsed() * SPARED);
+            }
+            let now = period_at(began.elapsed()).max(period);
+            // The sample stands for the periods that passed without one, too.
+            self.sample(PERIOD * (now - period + 1).min(MOST_PERIODS));
+            period = now + 1;
+        }
+    }
+
+    /// Takes a sample that stands for `time`.
+    pub(crate) fn sample(&mut self, time: Duration) {
+        let index = self.sampler.collected.samples.len();
+        self.sampler.take_sample();
+        // There is none if nothing is in flight.
+        if let Some(sample) = self.sampler.collected.samples.get(index) {
+            self.open.push(Open {
+                index,
+                taken: Instant::now(),
+                seconds: f64::from(sample.in_flight) * time.as_secs_f64(),
+            });
+        }
+    }
+
+    /// Adds the samples whose wait is known to the sums.
+    pub(crate) fn count(&mut self) {
+        self.sampler.gather();
+        let Some(sums) = self.sums.upgrade() else {
+            return;
+        };
+        let samples = &self.sampler.collected.samples;
+        let is_full = samples.len() >= MOST_OPEN;
+        let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+        for delay in self.sampler.collected.delays.drain(..) {
+            sums.delays.add(&self.all_routes, delay, Instant::now());
+        }
+        for open in mem::take(&mut self.open) {
+            let sample = &samples[open.index];
+            let is_late = open.taken.elapsed() >= ANSWERED_WITHIN;
+            match self.meanings.parts(sample, is_late) {
+                Some(parts) => sums.add(&sample.route, &parts, open.seconds),
+                None if is_full => sums.add(&sample.route, &[(None, 1.0)], open.seconds),
+                None => self.open.push(open),
+            }
+        }
+        if is_full || self.open.is_empty() && samples.len() >= MOST_OPEN / 10 {
+            self.sampler.forget();
+        }
+    }
+
+    fn wants_names(&self) -> bool {
+        let known = self.meanings.waits.len();
+        let mut releases = self.meanings.releases.values();
+        known < self.sampler.collected.waits.distinct.len() || releases.any(Option::is_none)
+    }
+
+    /// Looks up the names of all stacks that have none yet.
+    pub(crate) fn look_up(&mut self, permit: &Permit) {
+        let collected = &self.sampler.collected;
+        let options = ProfileOptions::default();
+        let mut symbols = lock(&permit.shared.symbols);
+        let mut named = |stack: &RawStack| -> Vec<Symbols> {
+            let addresses = stack.iter();
+            addresses.map(|&address| symbols.resolve(address)).collect()
+        };
+        for stack in &collected.waits.distinct[self.meanings.waits.len()..] {
+            let stack = Stack::new(&named(stack), &options);
+            self.meanings.waits.push(Meaning::of(&stack));
+        }
+        for (id, is_pool_thread) in &mut self.meanings.releases {
+            if is_pool_thread.is_none() {
+                let stack = &collected.releases.distinct[*id as usize];
+                let stack = Stack::of_release(&named(stack), &options);
+                *is_pool_thread = Some(stack.is_of_pool_thread());
+            }
+        }
+        // The debug information that was read for the names takes tens of megabytes.
+        backtrace::clear_symbol_cache();
+    }
+}
+
+/// Returns the number of the period in which counting is after this time.
+fn period_at(time: Duration) -> u32 {
+    let periods = time.as_millis() / PERIOD.as_millis();
+    u32::try_from(periods).unwrap_or(u32::MAX)
+}
