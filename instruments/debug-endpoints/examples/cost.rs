@@ -1,11 +1,18 @@
-//! What recording incidents costs, or a tail profile beyond an ordinary one: CPU time per request of three servers that run
-//! at the same time, each under 1,000 requests per second that arrive at random. One does what is measured; two do not, and
-//! show the noise.
+//! What the layer costs, what recording incidents and counting waits cost beside it, and what a tail profile costs beyond an
+//! ordinary one: CPU time per request of three servers of one run. One does what is measured; two do not, and show the
+//! noise.
 //!
 //! ```sh
-//! cargo run -p debug-endpoints --example cost -- incidents 60    # rounds of five seconds
+//! cargo run -p debug-endpoints --example cost -- armed 2000       # the layer, against an empty one: in turns
+//! cargo run -p debug-endpoints --example cost -- waiting 200      # the same, while 512 requests wait
+//! cargo run -p debug-endpoints --example cost -- counts 60        # rounds of five seconds
+//! cargo run -p debug-endpoints --example cost -- incidents 60
 //! cargo run -p debug-endpoints --example cost -- tail 60
 //! ```
+//!
+//! In rounds of five seconds, each server is under 1,000 requests per second that arrive at random. A request is dear
+//! then, since most of them wake a thread, and the figure is a share of it. In turns, a server gets a request on all
+//! connections at once, then another server does, in random order. A request is cheap then, so a microsecond shows.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -19,6 +26,7 @@ use debug_endpoints::{DebugEndpoints, Incidents};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep_until};
+use tower::layer::util::Identity;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -28,8 +36,31 @@ const MEAN_PAUSE: f64 = 0.032;
 
 const ROUND: Duration = Duration::from_secs(5);
 
-/// Extras of a server beside answering.
+/// Load of a turn: requests one after the other on each of so many connections.
+struct Turn {
+    path: &'static str,
+    connections: usize,
+    requests: usize,
+}
+
+/// Load of few requests at once.
+const FEW: Turn = Turn {
+    path: "/item",
+    connections: 32,
+    requests: 8,
+};
+
+/// Load of hundreds that wait at the same time.
+const HUNDREDS: Turn = Turn {
+    path: "/wait",
+    connections: 512,
+    requests: 1,
+};
+
+/// Extras of a server beside answering. All but the first have the layer.
+const NO_LAYER: &str = "serve-without-layer";
 const NOTHING: &str = "serve-without";
+const COUNTS: &str = "serve-with-counts";
 const INCIDENTS: &str = "serve-with-incidents";
 const PROFILE: &str = "serve-with-profiles";
 const TAIL_PROFILE: &str = "serve-with-tail-profiles";
@@ -73,6 +104,12 @@ async fn item() -> &'static str {
     "tea\n"
 }
 
+/// A request that waits until hundreds have begun.
+async fn wait() -> &'static str {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    "tea\n"
+}
+
 /// Takes await profiles of ten seconds, one after the other.
 async fn take_profiles(admin: SocketAddr, parameter: &str) -> Result<(), Error> {
     let request = format!(
@@ -96,6 +133,9 @@ async fn serve(kind: &str) -> Result<(), Error> {
     if kind == INCIDENTS {
         debug = debug.record_incidents(Incidents::new().learning_for(Duration::from_secs(60)));
     }
+    if kind == COUNTS {
+        debug = debug.count_waits();
+    }
     let admin = debug.listen("127.0.0.1:0")?;
     if kind == PROFILE || kind == TAIL_PROFILE {
         let parameter = if kind == TAIL_PROFILE { "&tail=99" } else { "" };
@@ -103,7 +143,14 @@ async fn serve(kind: &str) -> Result<(), Error> {
     }
     let app = Router::new()
         .route("/item", get(item))
-        .layer(debug.layer())
+        .route("/wait", get(wait));
+    // axum boxes any layer, which is no cost of this one.
+    let app = if kind == NO_LAYER {
+        app.layer(Identity::new())
+    } else {
+        app.layer(debug.layer())
+    };
+    let app = app
         .route(
             "/cpu",
             get(async || format!("{}\n", ProcessTime::now().as_duration().as_secs_f64())),
@@ -202,6 +249,50 @@ async fn load(servers: &mut [Server], rounds: usize) -> Result<(), Error> {
     Ok(())
 }
 
+/// Lets each server of a round answer a turn of its own, in random order, for a number of rounds.
+async fn take_turns(servers: &mut [Server], turn: &Turn, rounds: usize) -> Result<(), Error> {
+    let mut connections = Vec::new();
+    for server in &*servers {
+        let mut of_server = Vec::new();
+        for _ in 0..turn.connections {
+            let stream = TcpStream::connect(&server.address).await?;
+            stream.set_nodelay(true)?;
+            of_server.push(stream);
+        }
+        connections.push((of_server, TcpStream::connect(&server.address).await?));
+    }
+    let mut random = Random(1);
+    for _ in 0..rounds {
+        let mut order: Vec<(u64, usize)> = Vec::new();
+        for index in 0..servers.len() {
+            order.push((random.bits(), index));
+        }
+        order.sort_unstable();
+        for (_, index) in order {
+            let (streams, cpu) = &mut connections[index];
+            let before: f64 = ask(cpu, "/cpu").await?.parse()?;
+            let mut tasks = Vec::new();
+            for stream in streams.drain(..) {
+                tasks.push(tokio::spawn(requests(stream, turn.path, turn.requests)));
+            }
+            for task in tasks {
+                streams.push(task.await??);
+            }
+            let after: f64 = ask(cpu, "/cpu").await?.parse()?;
+            let sent = (turn.connections * turn.requests) as f64;
+            servers[index].rounds.push((after - before, sent));
+        }
+    }
+    Ok(())
+}
+
+async fn requests(mut stream: TcpStream, path: &str, number: usize) -> Result<TcpStream, Error> {
+    for _ in 0..number {
+        ask(&mut stream, path).await?;
+    }
+    Ok(stream)
+}
+
 async fn cpu_times(servers: &[Server]) -> Result<Vec<f64>, Error> {
     let mut times = Vec::new();
     for server in servers {
@@ -221,28 +312,32 @@ fn cost(server: &Server, rounds: &[usize]) -> f64 {
     cpu_time / requests * 1e6
 }
 
-/// Prints the difference of two servers, with a 95 % interval by bootstrap over the rounds.
+/// Prints the difference of two servers, with 95 % intervals by bootstrap over the rounds.
 fn compare(what: &str, one: &Server, base: &Server) {
     let all: Vec<usize> = (0..base.rounds.len()).collect();
     let mut random = Random(1);
-    let mut ratios = Vec::new();
+    let (mut ratios, mut differences) = (Vec::new(), Vec::new());
     for _ in 0..10_000 {
         let mut drawn = Vec::new();
         for _ in &all {
             #[allow(clippy::cast_possible_truncation)] // It is less than the number of rounds.
             drawn.push((random.bits() % all.len() as u64) as usize);
         }
-        ratios.push(cost(one, &drawn) / cost(base, &drawn));
+        let (one, base) = (cost(one, &drawn), cost(base, &drawn));
+        ratios.push((one / base - 1.0) * 100.0);
+        differences.push(one - base);
     }
     ratios.sort_by(f64::total_cmp);
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    differences.sort_by(f64::total_cmp);
+    let (one, base) = (cost(one, &all), cost(base, &all));
     println!(
-        "{what}: {:.1} µs against {:.1} µs per request, {:+.1} % [{:+.1}, {:+.1}]",
-        cost(one, &all),
-        cost(base, &all),
-        percent(cost(one, &all) / cost(base, &all)),
-        percent(ratios[250]),
-        percent(ratios[9_750]),
+        "{what}: {one:.2} µs against {base:.2} µs per request, {:+.2} µs [{:+.2}, {:+.2}], {:+.1} % [{:+.1}, {:+.1}]",
+        one - base,
+        differences[250],
+        differences[9_750],
+        (one / base - 1.0) * 100.0,
+        ratios[250],
+        ratios[9_750],
     );
 }
 
@@ -250,13 +345,20 @@ fn compare(what: &str, one: &Server, base: &Server) {
 async fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (measured, otherwise, rounds) = match arguments[..] {
-        [kind @ (NOTHING | INCIDENTS | PROFILE | TAIL_PROFILE)] => return serve(kind).await,
-        ["incidents", rounds] => (INCIDENTS, NOTHING, rounds.parse()?),
-        ["tail", rounds] => (TAIL_PROFILE, PROFILE, rounds.parse()?),
+    let (measured, otherwise, turn, rounds) = match arguments[..] {
+        [kind @ (NO_LAYER | NOTHING | COUNTS | INCIDENTS | PROFILE | TAIL_PROFILE)] => {
+            return serve(kind).await;
+        }
+        ["armed", rounds] => (NOTHING, NO_LAYER, Some(FEW), rounds.parse()?),
+        ["waiting", rounds] => (NOTHING, NO_LAYER, Some(HUNDREDS), rounds.parse()?),
+        ["counts", rounds] => (COUNTS, NOTHING, None, rounds.parse()?),
+        ["incidents", rounds] => (INCIDENTS, NOTHING, None, rounds.parse()?),
+        ["tail", rounds] => (TAIL_PROFILE, PROFILE, None, rounds.parse()?),
         _ => {
             return Err(
-                "say `incidents 60` or `tail 60`: what to measure, and for how many rounds".into(),
+                "say what to measure and for how many rounds: `armed 2000`, `waiting 200`, \
+                        `counts 60`, `incidents 60` or `tail 60`"
+                    .into(),
             );
         }
     };
@@ -265,7 +367,10 @@ async fn main() -> Result<(), Error> {
         Server::start(measured)?,
         Server::start(otherwise)?,
     ];
-    load(&mut servers, rounds).await?;
+    match turn {
+        Some(turn) => take_turns(&mut servers, &turn, rounds).await?,
+        None => load(&mut servers, rounds).await?,
+    }
     let [base, with, again] = &servers;
     compare(arguments[0], with, base);
     compare("without, again", again, base);

@@ -124,6 +124,34 @@ impl DebugEndpoints {
         self
     }
 
+    /// Counts, all the time, the seconds that the requests of each route spend in each kind of wait, for the metrics: a
+    /// pool, a lock, a channel, another service's answer and so on. `/metrics` then has
+    ///
+    /// ```text
+    /// route_wait_seconds_total{route="GET /report",wait="pool"} 412.7
+    /// route_wait_seconds_total{route="GET /report",wait="database"} 31.9
+    /// ```
+    ///
+    /// The sum over all values of `wait` is the time that requests of the route were in flight. Two of them are no
+    /// waits: `running` is being polled, `ready` is woken and not yet polled. `other` is what is not well known, or was
+    /// over before it could be seen. The others are the kinds of [`WaitKind`](crate::WaitKind).
+    ///
+    /// **The seconds are an estimate**, from ten samples a second of one request in flight. Over a time with `n` samples
+    /// (`route_wait_samples_total`), a share `p` of all request-seconds is known with a standard error of
+    /// `sqrt((1 - p) / (p n))` of itself: 5.5 % for a tenth of the time in five minutes, 1.6 % in an hour. It is more if
+    /// the number of requests in flight changes much. A rare short wait has no sample at all.
+    ///
+    /// There are at most 33 routes, of which the last is `(other routes)`, and at most 22 kinds of waits of each: 726
+    /// series. The service needs debug information, or all waits are `other`. A wait at a new place counts once its name
+    /// is known, ten seconds later or more, and nothing is lost until then.
+    ///
+    /// Off by default: a thread wakes ten times a second, and every request pays for the record of its wakes. The crate's
+    /// README has the figures. A second call changes nothing.
+    pub fn count_waits(mut self) -> Self {
+        self.waits.count();
+        self
+    }
+
     /// Adds the service's own endpoints, with the same access rules. `index` has a line for each, shown at `/debug`.
     pub fn routes(mut self, index: &str, routes: Router) -> Self {
         self.further = self.further.merge(routes);

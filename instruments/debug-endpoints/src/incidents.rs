@@ -13,7 +13,7 @@ mod delays;
 mod delays;
 pub(crate) mod judge;
 pub(crate) mod kind;
-mod log_line;
+pub(crate) mod log_line;
 mod moment;
 pub(crate) mod options;
 mod pace;

@@ -91,8 +91,8 @@
 //!
 //! # Costs
 //!
-//! Nothing runs while nobody asks, unless the service [records incidents](DebugEndpoints::record_incidents): no thread
-//! samples, no timer ticks. The layer costs each request as much as an armed
+//! Nothing runs while nobody asks, unless the service [records incidents](DebugEndpoints::record_incidents) or [counts
+//! waits](DebugEndpoints::count_waits): no thread samples, no timer ticks. The layer costs each request as much as an armed
 //! [`AwaitProfiler`], about a microsecond. The process takes one profile of each kind at a time, and a heap profile by
 //! dhat only alone; a second request is answered 409. CPU and await profiles can be taken at the same time, but each
 //! then includes the cost of the other. The last profiles of CPU, waits and threads stay in memory.
@@ -199,7 +199,7 @@ mod threads;
 mod threads;
 mod waits;
 
-pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, inherit};
+pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, WaitKind, inherit};
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
 pub use incidents::options::Incidents;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 #[cfg(target_os = "linux")]
 use std::{fs::File, os::unix::fs::FileExt, sync::OnceLock};
 
-use await_profile::RouteLatency;
+use await_profile::{RouteLatency, WaitCounts, WaitKind};
 use tokio::runtime::RuntimeMetrics;
 
 use crate::allocator::Allocator;
@@ -70,13 +70,14 @@ pub(crate) fn text(
     if !own.contains(LATENCY_TYPE) {
         text.push_str(&latencies(&requests.latencies));
     }
+    // OpenMetrics declares a counter without the end of its name.
+    let total = if is_open_metrics { "" } else { "_total" };
+    if let Some(counts) = &requests.waits {
+        text.push_str(&waits(counts, total));
+    }
     if let Some(incidents) = incidents {
-        let total = if is_open_metrics { "" } else { "_total" };
-        let name = format!("process_incidents{total}");
-        let _ = writeln!(
-            text,
-            "# HELP {name} Incidents, of which /debug/incidents has the last.\n# TYPE {name} counter"
-        );
+        let help = "Incidents, of which /debug/incidents has the last";
+        text.push_str(&declared("process_incidents", total, help));
         for (kind, count) in incidents {
             let _ = writeln!(text, "process_incidents_total{{kind=\"{kind}\"}} {count}");
         }
@@ -93,6 +94,59 @@ pub(crate) fn text(
 pub(crate) struct Requests {
     pub(crate) in_flight: usize,
     pub(crate) latencies: Vec<RouteLatency>,
+    /// Counts of waits, if the service has them counted.
+    pub(crate) waits: Option<WaitCounts>,
+}
+
+/// Returns the lines that declare a counter.
+fn declared(name: &str, total: &str, help: &str) -> String {
+    format!("# HELP {name}{total} {help}.\n# TYPE {name}{total} counter\n")
+}
+
+/// Returns the counted waits: at most 33 routes of 22 kinds, and the delays of polls.
+fn waits(counts: &WaitCounts, total: &str) -> String {
+    let samples = "Samples behind route_wait_seconds_total";
+    let mut text = declared("route_wait_samples", total, samples);
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "route_wait_samples_total {}", counts.samples());
+    let all = counts.all();
+    if !all.is_empty() {
+        text.push_str(&declared(
+            "route_wait_seconds",
+            total,
+            "Time that requests spent in each kind of wait (running and ready are no waits), estimated from ten samples \
+             a second: a share p of the time in n samples has a standard error of sqrt((1 - p) / (p n)) of itself",
+        ));
+    }
+    for one in all {
+        let wait = one.wait.map_or("other", WaitKind::name);
+        let _ = writeln!(
+            text,
+            "route_wait_seconds_total{{route=\"{}\",wait=\"{wait}\"}} {}",
+            escaped(&one.route),
+            one.seconds
+        );
+    }
+    if let Some(delays) = counts.poll_delays() {
+        text.push_str(
+            "# HELP request_poll_delay_seconds Time from waking a sampled request to its next poll, which is how late the \
+             runtime is; quantiles of the last 30 to 60 seconds.\n# TYPE request_poll_delay_seconds summary\n",
+        );
+        for (quantile, time) in [("0.5", delays.p50), ("0.99", delays.p99)] {
+            let seconds = time.map_or(f64::NAN, |time| time.as_secs_f64());
+            let _ = writeln!(
+                text,
+                "request_poll_delay_seconds{{quantile=\"{quantile}\"}} {seconds}"
+            );
+        }
+        let _ = writeln!(
+            text,
+            "request_poll_delay_seconds_sum {}\nrequest_poll_delay_seconds_count {}",
+            delays.sum.as_secs_f64(),
+            delays.timed
+        );
+    }
+    text
 }
 
 /// Line that declares the latencies.
@@ -284,6 +338,7 @@ mod tests {
     const NO_REQUESTS: Requests = Requests {
         in_flight: 0,
         latencies: Vec::new(),
+        waits: None,
     };
 
     #[test]

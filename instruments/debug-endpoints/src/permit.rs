@@ -11,6 +11,7 @@ static CPU: Mutex<()> = Mutex::const_new(());
 static AWAIT: Mutex<()> = Mutex::const_new(());
 #[allow(dead_code)] // Not every build has it.
 static THREADS: Mutex<()> = Mutex::const_new(());
+static NAMES: Mutex<()> = Mutex::const_new(());
 
 /// Returns the permit, or an error that names the profile that is being taken.
 pub(crate) fn take(
@@ -38,9 +39,14 @@ pub(crate) fn threads() -> Result<Permit, EndpointError> {
     take(&THREADS, "profile of threads")
 }
 
+/// Returns the permit to look up names for counts of waits, beside any profile but one of the heap by dhat.
+pub(crate) fn names() -> Result<Permit, EndpointError> {
+    take(&NAMES, "look-up of names for counts of waits")
+}
+
 /// Returns all permits, for an allocator that records its callers. It and a thread that looks names up would wait for
 /// each other's locks.
 #[cfg(feature = "heap")]
-pub(crate) fn alone() -> Result<[Permit; 3], EndpointError> {
-    Ok([cpu()?, waits()?, threads()?])
+pub(crate) fn alone() -> Result<[Permit; 4], EndpointError> {
+    Ok([cpu()?, waits()?, threads()?, names()?])
 }

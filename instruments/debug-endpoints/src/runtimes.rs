@@ -148,8 +148,9 @@ fn epoll_descriptors() -> Option<usize> {
 }
 
 /// Names of the endpoints' own threads.
-const OURS: [&str; 11] = [
+const OURS: [&str; 12] = [
     "admin",
+    "await-counts",
     "await-profile",
     "cpu-profiles",
     "debug-answers",

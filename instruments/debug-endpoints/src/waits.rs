@@ -3,21 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Percentile, Profile, ProfileError, ProfileOptions};
+use await_profile::{AwaitProfiler, Percentile, Profile, ProfileError, ProfileOptions, WaitCounts};
 
 use crate::error::EndpointError;
+use crate::incidents::log_line;
 use crate::last::Last;
 use crate::limits::within;
 use crate::memory_left;
 use crate::metrics;
 use crate::own_thread::no_thread;
-use crate::permit;
+use crate::permit::{self, Permit};
 
 /// The service's profiler and the last profile that it took.
 #[derive(Debug, Clone)]
 pub(crate) struct Waits {
     profiler: AwaitProfiler,
     pub(crate) last: Arc<Last<Profile>>,
+    /// Counts of waits, if the service has them counted.
+    counts: Option<WaitCounts>,
 }
 
 impl Default for Waits {
@@ -27,6 +30,7 @@ impl Default for Waits {
         Self {
             profiler: AwaitProfiler::new().armed(),
             last: Arc::default(),
+            counts: None,
         }
     }
 }
@@ -36,11 +40,21 @@ impl Waits {
         self.profiler.clone()
     }
 
+    /// Counts waits from now on, unless that is done already.
+    pub(crate) fn count(&mut self) {
+        match self.profiler.count_waits_holding(Names::permit) {
+            Ok(counts) => self.counts = Some(counts),
+            Err(ProfileError::Busy) => {}
+            Err(error) => log_line::warn(&format!("Waits are not counted: {error}.")),
+        }
+    }
+
     /// Returns the requests that passed the layer, for the metrics.
     pub(crate) fn requests(&self) -> metrics::Requests {
         metrics::Requests {
             in_flight: self.profiler.in_flight(),
             latencies: self.profiler.latencies(),
+            waits: self.counts.clone(),
         }
     }
 
@@ -83,5 +97,25 @@ impl Waits {
             other => EndpointError::failed(other),
         })?;
         Ok(self.last.keep(profile))
+    }
+}
+
+/// Permit to look up names for the counts of waits.
+struct Names {
+    _permit: Permit,
+}
+
+impl Names {
+    /// Returns the permit, or None if memory is scarce, or if a heap profile is being taken.
+    fn permit() -> Option<Self> {
+        memory_left::is_enough().ok()?;
+        let _permit = permit::names().ok()?;
+        Some(Self { _permit })
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        memory_left::give_back();
     }
 }
