@@ -24,7 +24,11 @@ pub fn plot(name: &str, table: &str) -> Option<String> {
             lines(title, "workers", heads, rows)
         }
         "rate-sweep" => by_rate("99th percentile by rate", heads, rows),
-        "rate-sweep-random" => by_rate("99th percentile by rate, random arrivals", heads, rows),
+        "rate-sweep-random" => by_rate(
+            "99th percentile and mean by rate, random arrivals",
+            heads,
+            rows,
+        ),
         "accept-ramp" => {
             let title = "Connections accepted and finished by rate";
             per_second(title, "requests due per second", heads, rows)
