@@ -1,7 +1,7 @@
 //! Proofs of the same claims at different times. The interval of one proof shows how far its rounds differ;
 //! only another proof shows how far two days differ.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::analysis::verdict::{Analysis, VerdictKind};
@@ -10,7 +10,7 @@ use drawing::table::{Column, Table};
 use engine::figures::{self, ratio};
 use serde::{Deserialize, Serialize};
 
-/// Number of a chapter's latest proofs that the table shows.
+/// Number of a chapter's latest proofs on one machine that the table shows.
 const SHOWN: usize = 6;
 
 /// Results of one proof that are kept.
@@ -57,35 +57,45 @@ impl Proof {
     }
 }
 
-/// Formats the latest proofs of each chapter beside each other, and how far they lie apart.
+/// Formats the latest proofs of each chapter on each machine beside each other, and how far they lie apart. Early
+/// proofs, which did not keep their machine, are left out.
 pub fn table(proofs: &[Proof]) -> String {
     let columns = [
         Column::figures("chapter"),
+        Column::text("machine"),
         Column::text("proofs, with the effect, its 95 % interval and the seconds to the verdict"),
         Column::figures("apart"),
         Column::figures("one interval is as wide as"),
     ];
+    let mut groups: BTreeMap<(u32, &str), Vec<&Proof>> = BTreeMap::new();
+    for proof in proofs {
+        if !proof.machine.is_empty() {
+            let group = groups.entry((proof.chapter, &proof.machine)).or_default();
+            group.push(proof);
+        }
+    }
     let mut rows = Vec::new();
-    let chapters: BTreeSet<u32> = proofs.iter().map(|proof| proof.chapter).collect();
-    for chapter in chapters {
-        let mut latest: Vec<_> = proofs.iter().filter(|p| p.chapter == chapter).collect();
-        latest.drain(..latest.len().saturating_sub(SHOWN));
-        let machines: BTreeSet<_> = latest.iter().map(|proof| &proof.machine).collect();
-        // Early proofs do not name their machine.
-        let several = machines.iter().filter(|name| !name.is_empty()).count() > 1;
-        let lines: Vec<String> = latest.iter().map(|proof| line(proof, several)).collect();
-        let effects: Vec<f64> = latest.iter().filter_map(|proof| proof.effect).collect();
-        let most = effects.iter().copied().fold(f64::NAN, f64::max);
-        let least = effects.iter().copied().fold(f64::NAN, f64::min);
-        let apart = (effects.len() > 1).then_some(most / least - 1.0);
-        let intervals = latest.iter().filter_map(|proof| proof.interval);
-        let widest = intervals
-            .map(|(low, high)| high / low - 1.0)
-            .max_by(f64::total_cmp);
+    for ((chapter, machine), group) in groups {
+        let latest = &group[group.len().saturating_sub(SHOWN)..];
+        let mut lines = Vec::new();
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        let (mut effects, mut widest) = (0, None::<f64>);
+        for proof in latest {
+            lines.push(line(proof));
+            if let Some(effect) = proof.effect {
+                effects += 1;
+                (least, most) = (least.min(effect), most.max(effect));
+            }
+            if let Some((low, high)) = proof.interval {
+                let width = high / low - 1.0;
+                widest = Some(widest.map_or(width, |widest| widest.max(width)));
+            }
+        }
         rows.push(vec![
             chapter.to_string(),
+            machine.to_owned(),
             lines.join("<br>"),
-            percent(apart),
+            percent((effects > 1).then_some(most / least - 1.0)),
             percent(widest),
         ]);
     }
@@ -106,8 +116,8 @@ pub fn table(proofs: &[Proof]) -> String {
     text
 }
 
-/// Formats one proof. `with_machine` adds the machine, for chapters measured on several.
-fn line(proof: &Proof, with_machine: bool) -> String {
+/// Formats one proof.
+fn line(proof: &Proof) -> String {
     let mut text = format!("{}: ", proof.verdict);
     text += &match proof.effect {
         Some(effect) => format!("{} times", ratio(effect)),
@@ -119,9 +129,6 @@ fn line(proof: &Proof, with_machine: bool) -> String {
     if let Some(predicted) = proof.predicted {
         let _ = write!(text, ", predicted {}", ratio(predicted));
     }
-    if with_machine && !proof.machine.is_empty() {
-        let _ = write!(text, ", {}", proof.machine);
-    }
     format!("{text}; {:.0} s", proof.seconds)
 }
 
@@ -129,5 +136,44 @@ fn percent(share: Option<f64>) -> String {
     match share {
         Some(share) => figures::percent(share),
         None => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proof(machine: &str, effect: f64) -> Proof {
+        Proof {
+            chapter: 6,
+            started: "2026-01-31T12:59:59Z".to_owned(),
+            commit: "0123456789ab".to_owned(),
+            machine: machine.to_owned(),
+            verdict: VerdictKind::Proved,
+            seconds: 30.0,
+            effect: Some(effect),
+            interval: Some((0.9 * effect, 1.1 * effect)),
+            predicted: None,
+        }
+    }
+
+    #[test]
+    fn proofs_are_compared_with_those_of_the_same_machine() {
+        let proofs = [
+            proof("", 5.0),
+            proof("small", 2.0),
+            proof("large", 18.0),
+            proof("small", 2.2),
+        ];
+        let text = table(&proofs);
+        assert!(
+            text.contains("| 6 | large | proved: 18.0 times (16.2 to 19.8); 30 s | - |"),
+            "{text}"
+        );
+        assert!(
+            text.contains("| 6 | small | proved: 2.00 times") && text.contains("| 10 % |"),
+            "{text}"
+        );
+        assert!(!text.contains("5.00 times"), "{text}");
     }
 }
