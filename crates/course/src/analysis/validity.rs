@@ -18,13 +18,9 @@ use crate::analysis::{
     prediction::{Inputs, predicted},
 };
 
-/// Finds the first cause against a run: a sentence that names the round and the remedy. `None` for a run that
-/// may be judged.
-pub(crate) fn cause_against(
-    record: &Record,
-    findings: &[Finding],
-    effect: &Finding,
-) -> Option<String> {
+/// Finds the first cause against a round of the run: a sentence that names the round and the remedy. `None` for
+/// rounds that may be judged.
+pub(crate) fn cause_against(record: &Record, effect: &Finding) -> Option<String> {
     if !record.environment.optimised {
         return Some(unoptimised());
     }
@@ -51,9 +47,11 @@ pub(crate) fn cause_against(
             }
         }
     }
-    if let Some(few) = too_few(record) {
-        return Some(few);
-    }
+    None
+}
+
+/// Finds a figure that the verdict needs and no round has.
+pub(crate) fn missing(findings: &[Finding], effect: &Finding) -> Option<String> {
     if let Some(missing) = findings.iter().find_map(unmeasured) {
         return Some(missing);
     }
@@ -231,6 +229,9 @@ fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
     };
     let measured = round.outcome.requests_per_second;
     let mut most = bound * most_over_the_bound(chapter, scenario, &round.outcome);
+    if round.variant == PROBLEM {
+        most += bound * BEYOND_CHANCE * chapter.law.chance_of_the_problem(round.outcome.seconds);
+    }
     if machine::may_have_read_late(round) {
         most *= 2.0;
     }
@@ -239,7 +240,7 @@ fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} requests per second are more than the {} that {} allows; a call was skipped or a clock is wrong. Run it again, and look at what the service leaves out if it says so again.",
+        "{} requests per second are more than the {} that the law allows ({}); a call was skipped or a clock is wrong. Run it again, and look at what the service leaves out if it says so again.",
         figures::count(measured.round()),
         figures::count(bound.round()),
         chapter.law.name()
@@ -253,7 +254,11 @@ fn most_over_the_bound(chapter: &ChapterFile, scenario: &Scenario, outcome: &Out
     1.05 + cycle / outcome.seconds
 }
 
-fn too_few(record: &Record) -> Option<String> {
+/// Standard deviations that chance never passes: once in three million rounds.
+const BEYOND_CHANCE: f64 = 5.0;
+
+/// Finds that fewer rounds counted than a verdict needs.
+pub(crate) fn too_few(record: &Record) -> Option<String> {
     let chapter = &record.chapter;
     let effect = chapter.claims.effect();
     let compared = record.compared(&record.effect_rounds());

@@ -5,7 +5,7 @@
 
 use crate::measurement::{
     claim::{Bound, PROBLEM, Role},
-    record::{Record, Round},
+    record::{Purpose, Record, Round},
 };
 use engine::figures;
 use engine::verdict::Verdict;
@@ -145,8 +145,22 @@ impl Run<'_> {
         {
             return self.undecided(&late, Remedy::MoreRounds);
         }
-        if let Some(cause) = validity::cause_against(record, &self.analysis.findings, effect) {
+        if let Some(cause) = validity::cause_against(record, effect) {
             return verdict(VerdictKind::Invalid, cause);
+        }
+        if let Some(few) = validity::too_few(record) {
+            let set_aside = record.rounds_for(Purpose::Disturbed).count() as u64;
+            if set_aside == 0 {
+                return verdict(VerdictKind::Invalid, few);
+            }
+            let busy = format!(
+                "{few} Other programs disturbed {}. Close them and run this again.",
+                figures::things(set_aside, "round")
+            );
+            return verdict(VerdictKind::Inconclusive, busy);
+        }
+        if let Some(missing) = validity::missing(&self.analysis.findings, effect) {
+            return verdict(VerdictKind::Invalid, missing);
         }
         if let Some(nothing) = nothing_to_gain(&record.chapter.law, Inputs::of(record)) {
             return verdict(VerdictKind::Inconclusive, nothing);

@@ -91,6 +91,7 @@ pub fn run(
         proof,
         total,
         disturbed: 0,
+        before_lighter: 0,
     };
     run_until_decided(&mut effect, bench.chapter.looks())?;
     Ok(effect.proof)
@@ -116,6 +117,8 @@ struct Effect<'a> {
     may_shrink: bool,
     /// Number of triplets that were set aside.
     disturbed: u32,
+    /// Number of triplets before the load had fewer users. The lighter load has all of its own.
+    before_lighter: u32,
 }
 
 impl Rounds for Effect<'_> {
@@ -124,7 +127,7 @@ impl Rounds for Effect<'_> {
     fn run(&mut self, number: u32, order: [Side; 3]) -> Result<ControlFlow<()>, RunError> {
         let chapter = self.bench.chapter;
         let most = chapter.rounds.pairs;
-        if number >= most_triplets(chapter) {
+        if number - self.before_lighter >= most_triplets(chapter) {
             return Ok(ControlFlow::Break(()));
         }
         let steps = triplet(chapter, self.fix, order);
@@ -135,6 +138,7 @@ impl Rounds for Effect<'_> {
         // The machine's own report decides what is set aside, never the measured figures.
         if self.may_shrink && proof.was_busy_in_the_last_triplet() {
             self.may_shrink = false;
+            self.before_lighter = number + 1;
             let scenario = chapter.claims.effect().scenario();
             proof.lighten(scenario, FEWER);
             if let Some(load) = proof.chapter.scenario(scenario) {

@@ -169,6 +169,18 @@ impl Law {
         }
     }
 
+    /// Returns the standard deviation of the problem's requests in a round of this length, as a share of their mean,
+    /// where chance decides how many the law lets through.
+    ///
+    /// A barrier lets all reads through that came before the next write. Their number is geometric, so its deviation is
+    /// about as large as its mean, and a round has as many of them as holds fit into it.
+    pub fn chance_of_the_problem(&self, seconds: f64) -> f64 {
+        match self {
+            Self::Barrier { hold_ms } => (hold_ms / 1e3 / seconds).sqrt(),
+            _ => 0.0,
+        }
+    }
+
     /// Returns the variant that runs beside the problem in the law's own rounds; `None` for the fix.
     pub fn probe(&self) -> Option<&str> {
         match self {

@@ -89,6 +89,18 @@ fn rounds_that_are_not_there_are_named() {
     assert_eq!(analysis.effect().unwrap().ratio, None);
     let two = |record: &mut Record| drop(record.rounds.drain(6..18));
     is_invalid(two, &["2 triplets", "3 are needed"]);
+    // With a disturbed machine to blame, the run is not the problem's or the fix's fault.
+    let set_aside = |record: &mut Record| {
+        for round in &mut record.rounds[6..18] {
+            round.purpose = Purpose::Disturbed;
+        }
+    };
+    let words = [
+        "2 triplets",
+        "Other programs disturbed 12 rounds",
+        "Close them",
+    ];
+    changed(set_aside, Inconclusive, &words);
     // Three rounds of one variant are no triplet.
     let one = |record: &mut Record| record.rounds[0].variant = SOLUTION.into();
     is_invalid(one, &["triplet 1 is not"]);
@@ -112,6 +124,30 @@ fn more_than_the_law_allows_is_not_believed() {
         completes(&mut record.rounds[0], 48);
     };
     changed(late, Proved, &[]);
+}
+
+#[test]
+fn chance_is_no_reason_to_disbelieve_a_round_of_a_barrier() {
+    // 24 holds fit into this round, and a write follows 20 reads on average, but never each 20.
+    let barrier = Law::Barrier { hold_ms: 50.0 };
+    assert!((barrier.chance_of_the_problem(1.2) - (1.0_f64 / 24.0).sqrt()).abs() < 1e-12);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let rounds = |per_second: f64| {
+        let mut record = record();
+        record.chapter.law = barrier.clone();
+        for scenario in record.chapter.scenarios.values_mut() {
+            scenario.write_share = 0.05;
+        }
+        for round in &mut record.rounds {
+            if round.variant == PROBLEM && round.purpose == Purpose::Claim {
+                completes(round, (per_second * round.outcome.seconds) as u64);
+            }
+        }
+        analyse(&record).verdict
+    };
+    let said = |per_second| rounds(per_second).reason.contains("the law allows");
+    assert!(!said(452.0), "{:?}", rounds(452.0));
+    assert!(said(2_000.0), "{:?}", rounds(2_000.0));
 }
 
 #[test]
