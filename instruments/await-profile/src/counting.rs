@@ -39,10 +39,11 @@ const MOST_STACKS: usize = 2_000;
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// Most samples that wait for an answer or for names. Beyond them, all count as other waits.
 const MOST_OPEN: usize = 6_000;
-/// Shortest time between two look-ups of names.
+/// Shortest time between two look-ups of names, and longest.
 const NAMES_EVERY: Duration = Duration::from_secs(10);
+const NAMES_WITHIN: Duration = Duration::from_secs(300);
 /// Largest share of the time that look-ups of names take: one of so many. Each reads debug information anew.
-const SPARED: u32 = 200;
+const SPARED: u32 = 1_000;
 
 /// Time that requests of one route spent in one kind of wait, estimated from samples.
 #[derive(Clone, Debug, PartialEq)]
@@ -308,7 +309,8 @@ impl Counting {
                 if let Some(_guard) = guard() {
                     self.look_up(permit);
                 }
-                next_names = Instant::now() + NAMES_EVERY.max(looking.elapsed() * SPARED);
+                let spared = looking.elapsed() * SPARED;
+                next_names = Instant::now() + spared.clamp(NAMES_EVERY, NAMES_WITHIN);
             }
             let now = period_at(began.elapsed()).max(period);
             // The sample stands for the periods that passed without one, too.
