@@ -104,8 +104,8 @@ impl Profile {
             // A frame of all routes begins at the first route and ends after it, so it has no time.
             let route = ends.iter().find(|&&(end, _)| from < end);
             let route = route.filter(|&&(end, _)| from + width <= end);
-            let finished = route.map_or(0, |(_, route)| self.finished_of(route));
-            if let Some(spent) = self.latency(in_flight, finished) {
+            let ended = route.map_or(0, |(_, route)| self.ended_of(route));
+            if let Some(spent) = self.latency(in_flight, ended) {
                 let _ = write!(text, ", {} a request", readable(spent));
             }
             text

@@ -1,6 +1,6 @@
 //! Sums of samples by stack.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use ecosystem::{PathMeaning, Wait};
@@ -16,6 +16,9 @@ use crate::waits_table::wait_of;
 
 /// Beginning of the frame below which the several waits of one request branch.
 pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
+
+/// Number of consecutive samples that say together whether requests are at a place: one falls on any request.
+const STEP: u64 = 16;
 
 /// Frame of a request that something has woken.
 pub(crate) const READY: &str = "(ready: woken and not yet polled)";
@@ -36,7 +39,7 @@ pub struct Share {
     /// Number of requests there, averaged over time.
     pub mean_in_flight: f64,
     /// Milliseconds that a request of this route spends there on average, by Little's law. None if no
-    /// request of the route finished.
+    /// request of the route ended.
     pub ms_per_request: Option<f64>,
     /// Interval of these milliseconds. None if the profile has few moments, or few requests of this
     /// route.
@@ -44,6 +47,10 @@ pub struct Share {
     /// Number of waits that follow each other at that line, as in a loop that asks for one row after the other.
     /// None if few waits were seen to end.
     pub in_a_row: Option<f64>,
+    /// True if the request waited for something else between most of two such waits, so that each is a call of its own.
+    pub is_asked_anew: bool,
+    /// Share of the time in which no request was there, in steps of 16 samples, between 0 and 1.
+    pub absent: f64,
 }
 
 /// Code that wakes requests out of a wait, because it released what they waited for.
@@ -118,22 +125,25 @@ impl Profile {
 
     /// Returns every place where requests waited, with its share, the largest first.
     pub fn shares(&self, frames: Frames) -> Vec<Share> {
-        // Sum of the requests at each place, by run.
-        let mut places: BTreeMap<Vec<Frame>, Vec<f64>> = BTreeMap::new();
+        // Sum of the requests at each place, by run, and the steps in which some were there.
+        let mut places: BTreeMap<Vec<Frame>, (Vec<f64>, BTreeSet<u64>)> = BTreeMap::new();
         for (sample, stack, part) in self.stacks(frames) {
             let here = f64::from(sample.in_flight) * part;
-            let sums = places.entry(stack).or_default();
+            let (sums, steps) = places.entry(stack).or_default();
             self.collected.runs.add(sums, sample.moment, here);
+            steps.insert(sample.moment / STEP);
         }
+        let steps = self.collected.moments().div_ceil(STEP).max(1);
         let all = self.in_flight_by_run();
         let total: f64 = all.iter().sum();
         let in_flight = self.mean_in_flight();
         let in_a_row = InARow::of(self);
-        let shares = places.iter().map(|(stack, sums)| {
+        let shares = places.iter().map(|(stack, (sums, seen))| {
             let share = sums.iter().sum::<f64>() / total;
             let mean_in_flight = share * in_flight;
             let route = stack.first().map_or("", |route| &route.path);
-            let spent = self.latency(mean_in_flight, self.finished_of(route));
+            let spent = self.latency(mean_in_flight, self.ended_of(route));
+            let (times, is_asked_anew) = in_a_row.at(stack);
             Share {
                 frames: labels(stack),
                 wait: wait_of(stack),
@@ -142,7 +152,9 @@ impl Profile {
                 mean_in_flight,
                 ms_per_request: spent.map(millis),
                 ms_per_request_interval: self.latency_interval(sums, Some(route)),
-                in_a_row: in_a_row.at(stack),
+                in_a_row: times,
+                is_asked_anew,
+                absent: 1.0 - seen.len() as f64 / steps as f64,
             }
         });
         let mut shares: Vec<Share> = shares.collect();

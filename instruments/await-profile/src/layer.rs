@@ -224,7 +224,7 @@ where
                 return ready;
             }
         }
-        let new = || Box::new(Probe::of_part(shared.clone(), QUEUEING.into()));
+        let new = || Box::new(Probe::of_part(Some(shared.clone()), QUEUEING.into()));
         let probe = self.queueing.get_or_insert_with(new);
         let ready = probe.poll(cx, |cx| match self.service.poll_ready(cx) {
             Poll::Pending => Polled::Pending(Poll::Pending),

@@ -68,7 +68,7 @@
 //! # What it cannot see
 //!
 //! - The inside of spawned tasks, and of members of a `FuturesUnordered` or `JoinSet`, unless they
-//!   are wrapped by [`inherit`].
+//!   are wrapped by [`inherit`]; tasks of no request, such as those of WebSockets, unless by [`watch`].
 //! - Blocking calls, and code that does not yield.
 //! - The inside of wrappers that poll with a waker of their own.
 //! - Which of several joined or selected futures matters.
@@ -123,6 +123,7 @@ mod tracked;
 mod tracking_waker;
 mod unpolled;
 mod waits_table;
+mod watched;
 
 #[cfg(feature = "tower")]
 mod body;
@@ -160,6 +161,7 @@ pub use fold::{Release, Share};
 pub use frame::portable;
 #[doc(hidden)] // For `debug-endpoints`, which tells the reader's own code alike.
 pub use frame_kind::is_foreign;
+pub use in_a_row::Sequence;
 pub use interval::Interval;
 pub use label::Label;
 pub use latency::RouteLatency;
@@ -179,3 +181,4 @@ pub use summary::{Quantiles, Remark, RouteSummary, Samples, Summary};
 pub use tail::{Tail, TailFinding, TailGroup, TailPlace, TailRoute};
 pub use tracked::{Tracked, inherit};
 pub use unpolled::Unpolled;
+pub use watched::watch;

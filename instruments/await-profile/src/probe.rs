@@ -45,11 +45,7 @@ pub(crate) struct Probe {
 
 enum Kind {
     Request,
-    /// A response body or a wait for a service: a part of requests that is counted apart from them.
-    #[cfg_attr(
-        not(feature = "tower"),
-        expect(dead_code, reason = "only made by the layer")
-    )]
+    /// A response body, a wait for a service, or a task of no request: counted apart from requests.
     Part,
     /// A child of the request that has this slot. The request may end first.
     Child(Weak<Slot>),
@@ -60,10 +56,9 @@ impl Probe {
         Probe::of(Kind::Request, Some(shared), route)
     }
 
-    /// Returns the probe of a wait for a service.
-    #[cfg(feature = "tower")]
-    pub(crate) fn of_part(shared: Arc<Shared>, name: Label) -> Self {
-        Probe::of(Kind::Part, Some(shared), name)
+    /// Returns the probe of a wait for a service, or of a task that belongs to no request.
+    pub(crate) fn of_part(shared: Option<Arc<Shared>>, name: Label) -> Self {
+        Probe::of(Kind::Part, shared, name)
     }
 
     /// Returns the probe of a response's body. `self` is the probe of its request, which has ended and
@@ -71,7 +66,7 @@ impl Probe {
     #[cfg(feature = "tower")]
     pub(crate) fn take_for_body(&mut self) -> Self {
         let name = Label::concat(&["body of ", self.route.as_str()]);
-        Probe::of(Kind::Part, self.home.shared.take(), name)
+        Probe::of_part(self.home.shared.take(), name)
     }
 
     /// Returns the probe of a child of the request that this thread is polling, if any.

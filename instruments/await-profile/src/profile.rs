@@ -86,28 +86,38 @@ impl Profile {
         routes.map(|route| route.finished).sum()
     }
 
-    /// Returns the number of requests of this route, or of its response bodies, that finished.
-    pub(crate) fn finished_of(&self, route: &str) -> u64 {
+    /// Returns the number of requests of this route, or of its response bodies, that finished or were dropped.
+    pub(crate) fn ended_of(&self, route: &str) -> u64 {
         let route = self.collected.routes.get(route);
-        route.map_or(0, |route| route.finished)
+        route.map_or(0, |route| route.finished + route.dropped)
     }
 
-    /// Returns the mean time of a request over all routes, or None if no request finished.
+    /// Returns the number of requests that were dropped during the profile, of this route or of all.
+    fn dropped(&self, route: Option<&str>) -> u64 {
+        let mut dropped = 0;
+        for (name, count) in &self.collected.routes {
+            let is_wanted = route.map_or(!count.is_part, |route| **name == *route);
+            dropped += if is_wanted { count.dropped } else { 0 };
+        }
+        dropped
+    }
+
+    /// Returns the mean time of a request over all routes, or None if no request ended.
     ///
-    /// [Little's law] gives it: the mean number in flight divided by the number that finish a second.
-    /// The law holds if as many requests finish as begin. Unlike a mean of measured times, the
+    /// [Little's law] gives it: the mean number in flight divided by the number that end a second, finished or dropped.
+    /// The law holds if as many requests end as begin. Unlike a mean of measured times, the
     /// result includes requests that take longer than the profile.
     ///
     /// [Little's law]: https://doi.org/10.1287/opre.9.3.383
     pub fn mean_latency(&self) -> Option<Duration> {
-        self.latency(self.mean_in_flight(), self.finished())
+        self.latency(self.mean_in_flight(), self.finished() + self.dropped(None))
     }
 
     /// Applies Little's law to some of the requests: divides the mean number of them in flight by
-    /// the rate at which they finish.
-    pub(crate) fn latency(&self, mean_in_flight: f64, finished: u64) -> Option<Duration> {
-        // If no request finished, the quotient is no duration.
-        let seconds = mean_in_flight * self.collected.elapsed.as_secs_f64() / finished as f64;
+    /// the rate at which they end.
+    pub(crate) fn latency(&self, mean_in_flight: f64, ended: u64) -> Option<Duration> {
+        // If no request ended, the quotient is no duration.
+        let seconds = mean_in_flight * self.collected.elapsed.as_secs_f64() / ended as f64;
         Duration::try_from_secs_f64(seconds).ok()
     }
 
@@ -119,6 +129,10 @@ impl Profile {
         route: Option<&str>,
     ) -> Option<Interval> {
         let runs = &self.collected.runs;
+        // Runs know when requests finished, and not when they were dropped.
+        if self.dropped(route) > 0 {
+            return None;
+        }
         let (moments, times, finished) = (runs.moments(), runs.times(), runs.finished(route));
         let sums = [in_flight, &moments, &times, &finished];
         interval(sums, |[in_flight, moments, time, finished]| {

@@ -16,6 +16,7 @@ use crate::registry::RouteTraffic;
 use crate::sampler::collect;
 use crate::shared::{Permit, Purpose, Shared};
 use crate::tracked::Tracked;
+use crate::watched;
 
 /// Takes await profiles of the futures that it wraps.
 ///
@@ -63,6 +64,7 @@ impl AwaitProfiler {
     /// Registers requests that begin from now on, at the cost of about a microsecond each: see
     /// the README, "What it costs".
     pub fn arm(&self) {
+        watched::armed(&self.shared);
         self.shared.set_armed(true);
     }
 

@@ -1,9 +1,11 @@
 //! Findings of a profile in sentences.
 
-use ecosystem::thresholds::{IN_A_ROW, IN_A_ROW_MS, LISTED, UNPOLLED_REQUESTS};
+use ecosystem::thresholds::{
+    FEWEST_ENDED, IN_A_ROW, IN_A_ROW_MS, LISTED, LIVED, PART_OF_SEVERAL, UNPOLLED_REQUESTS,
+};
 use ecosystem::{PathMeaning, WaitKind};
 
-use crate::fold::{ONE_OF_SEVERAL, Release, Share};
+use crate::fold::{ONE_OF_SEVERAL, Share};
 use crate::profile::Profile;
 use crate::summary::{Remark, RouteSummary, Summary};
 use crate::unpolled::Unpolled;
@@ -32,53 +34,71 @@ impl Summary {
         };
         let places = together(&self.places);
         let places = places.iter().filter(is_told).take(MOST_PLACES);
-        let places = places.filter_map(|place| of_place(place, &self.routes, &self.releases));
+        let places = places.filter_map(|place| of_place(place, self));
         unpolled.map(of_unpolled).chain(places).collect()
     }
 }
 
 /// Merges places where the same requests wait for several things at once, such as a lock and the end of a time
-/// limit. Each request is at all of those places for the whole wait. The most telling place stands for all.
+/// limit. Each request is at all of those places for the whole wait. The most telling place stands for all, unless few of
+/// the requests were there.
 fn together(places: &[Share]) -> Vec<Share> {
-    let parting = |place: &Share| {
-        let mut frames = place.frames.iter();
-        frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL))
-    };
-    // Unknown waits come last.
-    let kind = |place: &Share| (place.wait.is_none(), place.wait.map(|wait| wait.kind));
-    let mut all: Vec<Share> = Vec::new();
+    let mut groups: Vec<Vec<&Share>> = Vec::new();
     for place in places {
-        let same = parting(place).and_then(|end| {
+        let mut frames = place.frames.iter();
+        let parting = frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL));
+        let same = parting.and_then(|end| {
             let own = &place.frames[..=end];
-            all.iter_mut().find(|other| other.frames.starts_with(own))
+            groups
+                .iter_mut()
+                .find(|group| group[0].frames.starts_with(own))
         });
-        let Some(other) = same else {
-            all.push(place.clone());
-            continue;
-        };
-        let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
-        *other = Share {
-            share: other.share + place.share,
-            mean_in_flight: other.mean_in_flight + place.mean_in_flight,
-            ms_per_request: sum(other.ms_per_request, place.ms_per_request),
-            share_interval: None,
-            ms_per_request_interval: None,
-            ..(if kind(place) < kind(other) {
-                place
-            } else {
-                &*other
-            })
-            .clone()
-        };
+        match same {
+            Some(group) => group.push(place),
+            None => groups.push(vec![place]),
+        }
     }
-    all
+    groups.iter().map(|group| merged(group)).collect()
 }
 
-fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Option<Remark> {
+/// Merges places of one group, the one with most requests first.
+fn merged(group: &[&Share]) -> Share {
+    let [place] = group else {
+        let least = PART_OF_SEVERAL * group[0].share;
+        let often = group.iter().filter(|place| place.share >= least);
+        // Unknown waits come last.
+        let telling =
+            often.min_by_key(|place| (place.wait.is_none(), place.wait.map(|wait| wait.kind)));
+        return Share {
+            share: group.iter().map(|place| place.share).sum(),
+            mean_in_flight: group.iter().map(|place| place.mean_in_flight).sum(),
+            ms_per_request: group.iter().map(|place| place.ms_per_request).sum(),
+            share_interval: None,
+            ms_per_request_interval: None,
+            ..(*telling.unwrap_or(&group[0])).clone()
+        };
+    };
+    (*place).clone()
+}
+
+/// Returns the mean time of a route's requests, unless they are older than the profile, or than any that was timed.
+fn latency(route: &RouteSummary, seconds: f64) -> Option<f64> {
+    let is_seen = |ms: &f64| {
+        let has_lived = route
+            .longest_ms
+            .is_none_or(|longest| *ms <= LIVED * longest);
+        let is_known = *ms <= seconds * 1e3 || route.finished + route.dropped >= FEWEST_ENDED;
+        has_lived && is_known
+    };
+    route.latency_ms.filter(is_seen)
+}
+
+fn of_place(place: &Share, all: &Summary) -> Option<Remark> {
+    let (routes, releases, seconds) = (&all.routes, &all.releases, all.seconds);
     let wait = place.wait?;
     let route = place.frames.first()?;
     let summary = routes.iter().find(|summary| summary.route == *route)?;
-    let time = match (place.ms_per_request, summary.latency_ms) {
+    let time = match (place.ms_per_request, latency(summary, seconds)) {
         (Some(spent), Some(latency)) => format!("{spent:.1} of {latency:.1} ms "),
         _ => String::new(),
     };
@@ -109,7 +129,7 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
     let times = in_a_row.map_or_else(String::new, |times| {
         format!(
             " About {times:.0} such waits follow each other in a request: ask once for all of them, or for several at \
-             the same time."
+             the same time if they do not need each other's answers."
         )
     });
     let at = line_of(&place.frames).map_or_else(String::new, |line| format!(" at {line}"));

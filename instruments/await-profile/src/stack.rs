@@ -58,7 +58,15 @@ impl Stack {
         let says_who = shown.iter().any(|frame| frame.kind == FrameKind::Own);
         let remark = |text| vec![Frame::text(text, FrameKind::Remark)];
         let own = if is_in(PathMeaning::Driver.names()) {
-            remark("(the runtime: a timer or the network)")
+            let driver = all
+                .iter()
+                .rfind(|frame| PathMeaning::Driver.fits(&frame.path));
+            let is_timer = driver.is_some_and(|frame| is_within(&frame.path, [TIMERS]));
+            remark(if is_timer {
+                "(a timer)"
+            } else {
+                "(the network)"
+            })
         // Worker threads of the runtime belong to that pool too.
         } else if !says_who
             && is_in(PathMeaning::BlockingPool.names())
@@ -119,6 +127,10 @@ const WAKES: [&str; 8] = [
     "Slot::wake_by_ref",
     "Changed::wake_by_ref",
 ];
+
+/// The part of tokio that wakes what waits for a time. It also calls the part for the network, which is then further
+/// inwards.
+const TIMERS: &str = "tokio::runtime::time";
 
 /// Frame of a wake that ends the wait for a closure of `spawn_blocking`.
 const POOL_THREAD: &str = "(a thread of the blocking pool)";

@@ -9,6 +9,7 @@ use ecosystem::Wait;
 use crate::answers::Answers;
 use crate::collected::Outcome;
 use crate::fold::{Release, Share};
+use crate::in_a_row::{InARow, Sequence};
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::Frames;
@@ -31,7 +32,7 @@ pub struct Summary {
     pub mean_in_flight: f64,
     /// Number of requests that finished during the profile, without response bodies.
     pub finished: u64,
-    /// Mean time of a request by Little's law, over all routes. None if no request finished. If
+    /// Mean time of a request by Little's law, over all routes. None if no request ended. If
     /// routes differ, it says little: see [`RouteSummary::latency_ms`].
     pub mean_latency_ms: Option<f64>,
     /// Interval of the mean time. None if the profile has few moments or few requests.
@@ -52,6 +53,8 @@ pub struct Summary {
     pub places: Vec<Share>,
     /// Code that released what requests waited for.
     pub releases: Vec<Release>,
+    /// Waits of one request that follow each other at different places.
+    pub sequences: Vec<Sequence>,
     /// Futures that requests did not poll while they awaited something else.
     pub unpolled: Vec<Unpolled>,
     /// Findings of the profile in sentences.
@@ -130,7 +133,7 @@ pub struct RouteSummary {
     pub longest_ms: Option<f64>,
     /// Longest time, in seconds, in which requests were in flight and none finished.
     pub longest_standstill: f64,
-    /// Mean time of a request by Little's law. None if no request finished.
+    /// Mean time of a request by Little's law, whether it finished or was dropped. None if none ended.
     pub latency_ms: Option<f64>,
     /// Interval of that mean time. None if the profile has few moments, or few requests of this
     /// route.
@@ -221,6 +224,7 @@ impl Profile {
             routes: self.routes(),
             places: self.shares(Frames::Own),
             releases: self.releases(Frames::Own),
+            sequences: InARow::of(self).sequences(),
             unpolled: self.unpolled(),
             remarks: Vec::new(),
         };
@@ -254,7 +258,7 @@ impl Profile {
                 let finished = count.map_or(0, |count| count.finished);
                 let dropped = count.map_or(0, |count| count.dropped);
                 let mean_in_flight = sum / moments;
-                let latency = self.latency(mean_in_flight, finished);
+                let latency = self.latency(mean_in_flight, finished + dropped);
                 let timed = count.map(|count| count.timed).unwrap_or_default();
                 let dropped_timed = count.map(|count| count.dropped_timed).unwrap_or_default();
                 let longest = timed.longest.max(dropped_timed.longest);

@@ -51,6 +51,20 @@ pub fn starts_thread(function: &str) -> bool {
     STARTS.contains(&function)
 }
 
+/// Returns whether a system call, by its name, waits for a disk.
+pub fn waits_for_disk(call: &str) -> bool {
+    static CALLS: LazyLock<Vec<&str>> = LazyLock::new(|| column("Calls that wait for a disk"));
+    CALLS.contains(&call)
+}
+
+/// Returns whether a function makes a client, which has a pool of connections of its own.
+pub fn makes_client(function: &str) -> bool {
+    static MAKES: LazyLock<Vec<&str>> = LazyLock::new(|| column("Functions that make a client"));
+    // A compiler may write the type in angle brackets, and its parameters at the end.
+    let plain = function.replace(['<', '>'], "");
+    MAKES.iter().any(|made| plain.starts_with(made))
+}
+
 static FRAMEWORKS: LazyLock<Vec<&str>> = LazyLock::new(|| column("Frameworks"));
 
 /// Returns whether a crate belongs to a framework whose crates are known by the beginning of their names.
@@ -200,6 +214,8 @@ meanings! {
     SqliteBusy = "sqlite_busy",
     /// `SQLite`, which wants to read.
     SqliteRead = "sqlite_read",
+    /// Set of futures that are polled together.
+    Set = "set",
 }
 
 impl PartMeaning {

@@ -236,7 +236,8 @@ fn whatever_a_request_awaits_has_its_share() {
         .iter()
         .find(|route| route.route == "cancelled")
         .unwrap();
-    assert_eq!((cancelled.finished, cancelled.latency_ms), (0, None));
+    let ms = cancelled.latency_ms.unwrap_or_default();
+    assert!(cancelled.finished == 0 && (ms - 40.0).abs() < 2.0, "{ms}");
     // Twenty requests at a time, for 40 ms each, in ten seconds.
     assert!(cancelled.dropped.abs_diff(5_000) <= 150, "{cancelled:?}");
 }

@@ -1,0 +1,39 @@
+//! Tasks that belong to no request, and are seen by the profiler that was armed first.
+
+use std::sync::{Arc, PoisonError, Weak};
+
+use crate::label::Label;
+use crate::probe::Probe;
+use crate::shared::Shared;
+use crate::tracked::Tracked;
+
+/// The profiler that was armed first, of those that live. The standard library's lock: the loom tests need no model of it.
+static ARMED: std::sync::Mutex<Weak<Shared>> = std::sync::Mutex::new(Weak::new());
+
+/// Keeps the profiler for [`watch`], unless another one was armed before and lives.
+pub(crate) fn armed(shared: &Arc<Shared>) {
+    let mut armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
+    if armed.strong_count() == 0 {
+        *armed = Arc::downgrade(shared);
+    }
+}
+
+/// Makes a task that belongs to no request visible in await profiles: that of a WebSocket, of an actor behind a channel, of a
+/// stream's sender. `name` is the outermost frame of its stacks.
+///
+/// Its profiler is the one that was armed first in this process; if none was, `watch` has no effect. Such a task counts apart
+/// from requests.
+///
+/// ```
+/// # async fn serve_socket() {}
+/// # fn example() {
+/// tokio::spawn(await_profile::watch("sockets", serve_socket()));
+/// # }
+/// ```
+pub fn watch<F: Future>(name: impl Into<Label>, future: F) -> Tracked<F> {
+    let armed = ARMED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .upgrade();
+    Tracked::new(Probe::of_part(armed, name.into()), future)
+}
