@@ -1,21 +1,25 @@
 //! Observations of the instruments, as evidence for the rules.
 
-use await_profile::Summary;
-use diagnosis::evidence::{Answers, Place, Release, Requests, Route, Runtime, Unpolled};
+use await_profile::{AwaitProfiler, Summary};
+use diagnosis::evidence::{Answers, Place, Release, Requests, Route, Runtime, Sequence, Unpolled};
 
 use crate::heartbeat::Heartbeat;
 
-/// Returns the outcomes of requests and their waits. `upgraded` is the number of connections that no longer speak HTTP.
-pub(crate) fn requests(summary: &Summary, upgraded: u64) -> Requests {
+/// Returns the outcomes of requests and their waits.
+pub(crate) fn requests(summary: &Summary, profiler: &AwaitProfiler) -> Requests {
+    let latencies = profiler.latencies();
     let mut requests = Requests {
         in_flight: summary.mean_in_flight,
         samples: summary.samples.of_requests(),
-        latency_ms: summary.mean_latency_ms,
-        upgraded,
+        upgraded: profiler.upgraded(),
         ..Requests::default()
     };
     for route in &summary.routes {
         let answers = route.answers;
+        let latency = latencies
+            .iter()
+            .find(|latency| *latency.route == *route.route);
+        let median = latency.and_then(|latency| latency.p50);
         requests.routes.push(Route {
             name: route.route.clone(),
             is_part: route.is_part,
@@ -32,7 +36,7 @@ pub(crate) fn requests(summary: &Summary, upgraded: u64) -> Requests {
                 timed_out: answers.timed_out,
                 refused: answers.refused,
             },
-            latency_ms: route.latency_ms,
+            median_ms: median.map(|median| median.as_secs_f64() * 1e3),
             longest_ms: route.longest_ms,
             standstill: route.longest_standstill,
         });
@@ -45,6 +49,17 @@ pub(crate) fn requests(summary: &Summary, upgraded: u64) -> Requests {
             wait: place.wait,
             in_flight: place.mean_in_flight,
             in_a_row: place.in_a_row,
+            is_asked_anew: place.is_asked_anew,
+            absent: place.absent,
+        });
+    }
+    for sequence in &summary.sequences {
+        let (route, frames) = split(&sequence.frames);
+        requests.sequences.push(Sequence {
+            route,
+            frames,
+            next: split(&sequence.next).1,
+            share: sequence.share,
         });
     }
     for release in &summary.releases {

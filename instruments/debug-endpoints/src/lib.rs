@@ -199,7 +199,7 @@ mod threads;
 mod threads;
 mod waits;
 
-pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, WaitKind, inherit};
+pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, WaitKind, inherit, watch};
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
 pub use incidents::options::Incidents;

@@ -74,9 +74,9 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     }
     not_seen.extend(heartbeat.as_ref().and_then(Heartbeat::not_watched));
     if let Some(waits) = waits {
-        let upgraded = shared.waits.profiler().upgraded();
+        let profiler = shared.waits.profiler();
         // The summary adds up many stacks, which takes long.
-        let requests = DESK.run(move |_| evidence::requests(&waits.summary(), upgraded));
+        let requests = DESK.run(move |_| evidence::requests(&waits.summary(), &profiler));
         seen.requests = told("await profile", requests.await, not_seen);
     }
     seen.runtimes = heartbeat

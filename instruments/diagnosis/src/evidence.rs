@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::threads::ThreadProfile;
 #[cfg(doc)]
 use crate::thresholds::UNREAD_LOOKS;
-use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
+use crate::thresholds::{FEWEST_ENDED, LITTLE_MEMORY, LIVED, MOMENTS_OF_RISE, STEADY};
 
 /// Place from which a process is observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,8 +97,6 @@ pub struct Requests {
     pub in_flight: f64,
     /// Samples of requests; each is of one that was in flight, chosen at random.
     pub samples: u64,
-    /// Mean time of a request, over all routes.
-    pub latency_ms: Option<f64>,
     /// Connections that were upgraded to another protocol since the process began, such as `WebSockets`.
     pub upgraded: u64,
     /// Routes, and bodies of answers, with most requests in flight first.
@@ -107,6 +105,8 @@ pub struct Requests {
     pub places: Vec<Place>,
     /// Code that released what requests waited for; for each place the largest share first.
     pub releases: Vec<Release>,
+    /// Waits of one request that follow each other at different places.
+    pub sequences: Vec<Sequence>,
     /// Futures that requests held and did not poll.
     pub unpolled: Vec<Unpolled>,
 }
@@ -128,12 +128,32 @@ pub struct Route {
     pub dropped_after_ms: Option<f64>,
     /// Answers by status.
     pub answers: Answers,
-    /// Mean time of a request.
-    pub latency_ms: Option<f64>,
+    /// Median time of the requests that were timed in the last minute.
+    pub median_ms: Option<f64>,
     /// The longest time of a request that was measured.
     pub longest_ms: Option<f64>,
     /// The longest time, in seconds, in which requests were in flight and none finished.
     pub standstill: f64,
+}
+
+impl Route {
+    /// Returns the number of requests that ended: those with an answer, and those that were dropped before.
+    pub fn ended(&self) -> u64 {
+        self.finished + self.dropped
+    }
+
+    /// Returns the mean time of a request over `seconds`, in milliseconds, by [Little's law]: requests in flight are a
+    /// rate times a time. The law needs as many requests to end as begin, so there is no time if none finished, if the
+    /// time is longer than any request lived, or if it is longer than the observation and few have ended.
+    ///
+    /// [Little's law]: https://doi.org/10.1287/opre.9.3.383
+    pub fn mean_ms(&self, seconds: f64) -> Option<f64> {
+        let ended = self.ended();
+        let ms = self.in_flight * seconds * 1e3 / ended.max(1) as f64;
+        let is_seen = ms <= seconds * 1e3 || ended >= FEWEST_ENDED;
+        let has_lived = self.longest_ms.is_none_or(|longest| ms <= LIVED * longest);
+        (self.finished > 0 && is_seen && has_lived).then_some(ms)
+    }
 }
 
 /// Numbers of answers by the class of their HTTP status.
@@ -181,6 +201,11 @@ pub struct Place {
     pub in_flight: f64,
     /// Number of waits in a row for the same thing at that line.
     pub in_a_row: Option<f64>,
+    /// True if most of these waits have another one between them, so that each is a call of its own, and no piece of
+    /// one answer.
+    pub is_asked_anew: bool,
+    /// Share of the time in which no request was there, from 0 to 1.
+    pub absent: f64,
 }
 
 impl Place {
@@ -194,6 +219,19 @@ impl Place {
     pub fn kind(&self) -> Option<WaitKind> {
         self.wait.map(|wait| wait.kind)
     }
+}
+
+/// Two waits of one request, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Sequence {
+    /// The route.
+    pub route: String,
+    /// Frames of the wait.
+    pub frames: Vec<String>,
+    /// Frames of the other place at which the request waited next.
+    pub next: Vec<String>,
+    /// Share of the waits at `frames` after which the request waited there, from 0 to 1.
+    pub share: f64,
 }
 
 /// Code that released what requests waited for at a place.

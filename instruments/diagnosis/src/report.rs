@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use ecosystem::WaitKind;
 use serde::Serialize;
 
-use crate::evidence::{Answers, Connections, Evidence, Requests, View};
+use crate::evidence::{Answers, Connections, Evidence, Place, Requests, View};
 use crate::finding::{Finding, Level};
 use crate::rules::{RULES, after, is_inside};
-use crate::thresholds::{CPU_LOST, LISTED, MANY_WORKERS, MUCH_OF_ALL};
+use crate::thresholds::{CPU_LOST, LEAST_MS, LISTED, MANY_WORKERS, MUCH_OF_ALL};
+use crate::waiting::ONE_OF_SEVERAL;
 
 /// Most causes that a report names.
 const MOST_FINDINGS: usize = 4;
@@ -43,6 +45,9 @@ pub struct Report {
     pub bounds: Vec<Finding>,
     /// Other waits that take most of a request's time, in this service or in its database; their cause was not seen.
     pub waits: Vec<Finding>,
+    /// Places at which threads run tasks that are no requests.
+    #[serde(skip)]
+    other_tasks: Option<String>,
     /// The line of the service at which requests spend much of their time, if there is one.
     inside: Option<String>,
     /// Places where requests spend their time, which need not be wrong.
@@ -71,7 +76,7 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    fn of(requests: &Requests) -> Self {
+    fn of(requests: &Requests, seconds: f64) -> Self {
         Self {
             finished: requests.finished(),
             dropped: requests.dropped(),
@@ -79,7 +84,7 @@ impl Outcomes {
             answers: requests.answers(),
             upgraded: requests.upgraded,
             in_flight: requests.in_flight,
-            latency_ms: requests.latency_ms,
+            latency_ms: mean_latency(requests, seconds),
         }
     }
 }
@@ -105,17 +110,20 @@ impl Report {
             // A finding already says what the threads do.
             waits.retain(|wait| !matches!(wait.kind, "running" | "ready"));
         }
+        let outcomes = evidence.requests.as_ref();
         let none = Requests::default();
         let requests = evidence.requests.as_ref().unwrap_or(&none);
         let is_cpu_limit = evidence.is_cpu_limit();
-        let threads = evidence.threads.as_ref().filter(|_| is_cpu_limit);
+        let threads = evidence.threads.as_ref();
+        let others = threads.and_then(|threads| threads.in_other_tasks());
+        let threads = threads.filter(|_| is_cpu_limit);
         let mut workers = 0;
         for runtime in &evidence.runtimes {
             workers += runtime.held_worst.len();
         }
         Self {
             seconds: evidence.seconds,
-            outcomes: evidence.requests.as_ref().map(Outcomes::of),
+            outcomes: outcomes.map(|requests| Outcomes::of(requests, evidence.seconds)),
             cpus_used: evidence.cpus_used,
             cpus: evidence.cpus,
             is_cpu_limit,
@@ -127,6 +135,7 @@ impl Report {
             findings,
             bounds,
             waits,
+            other_tasks: others.map(|others| others.places),
             inside: inside(requests),
             spent: spent(evidence, requests),
             not_seen: evidence.not_seen.clone(),
@@ -181,7 +190,7 @@ impl Report {
             );
         }
         if let Some(ms) = outcomes.latency_ms {
-            head = format!("{head}; mean latency in the service {ms:.1} ms");
+            head = format!("{head}; mean latency in the service {}", millis(ms));
         }
         if outcomes.upgraded > 0 {
             head = format!(
@@ -209,9 +218,16 @@ impl Report {
         };
         let asked = outcomes.finished > 0 || outcomes.in_flight > 0.0;
         if !asked && outcomes.upgraded > 0 {
-            return "No request came by. The connections that were upgraded, such as WebSockets, are not in the await \
-                    profile: see what the threads do in /debug/threads, or wrap their futures by `AwaitProfiler::wrap`."
+            let mut says = "No request came by. The await profile does not see the tasks of connections that were \
+                            upgraded, such as WebSockets."
                 .to_owned();
+            if let Some(places) = &self.other_tasks {
+                says = format!("{says} Threads run tasks that are no requests at {places}.");
+            }
+            return format!(
+                "{says} To see what such a task waits for, put its future into `debug_endpoints::watch`: \
+                 `upgrade.on_upgrade(|socket| debug_endpoints::watch(\"sockets\", serve(socket)))`."
+            );
         }
         if !asked {
             return "No request came by: put load on the service, and look again.".to_owned();
@@ -307,12 +323,29 @@ impl fmt::Display for Report {
     }
 }
 
+/// Returns the mean time of a request with its body, in milliseconds, over the routes for which it is known.
+fn mean_latency(requests: &Requests, seconds: f64) -> Option<f64> {
+    let (mut sum, mut ended) = (0.0, 0);
+    for route in requests.whole() {
+        let body = requests.route(&format!("body of {}", route.name));
+        let times = (
+            route.mean_ms(seconds),
+            body.map_or(Some(0.0), |body| body.mean_ms(seconds)),
+        );
+        if let (Some(head), Some(body)) = times {
+            sum += (head + body) * route.ended() as f64;
+            ended += route.ended();
+        }
+    }
+    (ended > 0).then(|| sum / ended as f64)
+}
+
 /// Returns the line with most requests of all routes, if it has a large share and the wait there is inside the service.
 fn inside(requests: &Requests) -> Option<String> {
     let mut lines: Vec<(&str, f64)> = Vec::new();
     for place in &requests.places {
         let Some(line) = place.line() else { continue };
-        if place.kind().is_some_and(|kind| !is_inside(kind)) {
+        if place.kind().is_some_and(|kind| !is_inside(kind)) || is_beside(place) {
             continue;
         }
         match lines.iter_mut().find(|(other, _)| *other == line) {
@@ -325,6 +358,21 @@ fn inside(requests: &Requests) -> Option<String> {
     (in_flight >= MUCH_OF_ALL * requests.in_flight).then(|| line.to_owned())
 }
 
+/// Formats milliseconds: `12.3 ms`.
+fn millis(ms: f64) -> String {
+    if ms < LEAST_MS {
+        "less than 0.1 ms".to_owned()
+    } else {
+        format!("{ms:.1} ms")
+    }
+}
+
+/// Returns whether a timer runs beside another wait, which says more.
+fn is_beside(place: &Place) -> bool {
+    let is_one_of_several = |frame: &String| frame.starts_with(ONE_OF_SEVERAL);
+    place.kind() == Some(WaitKind::Timer) && place.frames.iter().any(is_one_of_several)
+}
+
 /// Returns a sentence for each of the places with most requests.
 fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
     let mut spent = Vec::new();
@@ -334,15 +382,14 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
         if share < LISTED || spent.len() == MOST_PLACES {
             break;
         }
-        let finished = requests
-            .route(&place.route)
-            .map_or(0, |route| route.finished);
-        let each = match finished {
-            0 => String::new(),
-            finished => {
-                let ms = place.in_flight * evidence.seconds * 1e3 / finished as f64;
-                format!(", {ms:.1} ms each")
+        let route = requests.route(&place.route);
+        let latency = route.and_then(|route| route.mean_ms(evidence.seconds));
+        let each = match (route, latency) {
+            (Some(route), Some(latency)) => {
+                let ms = latency * place.in_flight / route.in_flight.max(f64::MIN_POSITIVE);
+                format!(", {} each", millis(ms))
             }
+            _ => String::new(),
         };
         let mut says = format!(
             "{:.0} % of the requests in flight are in {}; {}{each}",
@@ -388,6 +435,10 @@ mod tests {
             "{inside}"
         );
         assert!(at(MUCH_OF_ALL * 0.99).contains("look outside of it"));
+        let beside = ["(one of 2 waits at once)", LINE, "tokio::time::Sleep"];
+        let beside = place("GET /", &beside, 1.0);
+        let limited = Report::new(&evidence(&[route("GET /", 1.0, 9)], &[beside]));
+        assert_eq!(limited.inside, None);
         let answer = place("GET /", &[LINE, "(waiting for the answer)"], 1.0);
         let outside = Report::new(&evidence(&[route("GET /", 1.0, 9)], &[answer])).to_string();
         assert!(outside.contains("look outside of it"), "{outside}");
@@ -406,7 +457,7 @@ mod tests {
         assert!(
             text.starts_with(
                 "In 10 s 5 requests were answered (4 2xx, 1 5xx), and 638 were given up after 250 ms on average; \
-                 10.8 in flight on average;"
+                 mean latency in the service 168.0 ms; 10.8 in flight on average;"
             ),
             "{text}"
         );

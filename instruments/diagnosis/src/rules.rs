@@ -1,15 +1,20 @@
 //! The rules: each looks at the evidence and returns what it finds.
 
 mod blocked_worker;
+mod calls;
 mod computing_worker;
 mod connections;
+mod disk;
 mod elsewhere;
 mod endings;
+mod equal_work;
 mod from_outside;
 mod growth;
 mod in_a_row;
 mod lock_queue;
+mod one_after_another;
 mod one_task;
+mod producer;
 mod rare_hold;
 mod runtimes;
 mod sqlite;
@@ -31,6 +36,7 @@ pub(crate) type Rule = (&'static str, fn(&Evidence) -> Vec<Finding>);
 /// All rules. A new one is a file beside this one, and a line here.
 pub(crate) const RULES: &[Rule] = &[
     ("blocked_worker", blocked_worker::look),
+    ("disk", disk::look),
     ("computing_worker", computing_worker::look),
     ("rare_hold", rare_hold::look),
     ("busy_thread", from_outside::busy_thread),
@@ -42,7 +48,12 @@ pub(crate) const RULES: &[Rule] = &[
     ("uneven_runtimes", runtimes::uneven),
     ("waits_for_itself", waits_for_itself::look),
     ("waits", waits::look),
+    ("equal_work", equal_work::look),
     ("in_a_row", in_a_row::look),
+    ("one_after_another", one_after_another::look),
+    ("producer", producer::look),
+    ("calls_given_up", calls::given_up_by_limit),
+    ("calls_race", calls::race),
     ("unpolled", unpolled::look),
     ("one_task", one_task::look),
     ("elsewhere", elsewhere::look),

@@ -27,6 +27,8 @@ pub(crate) fn place(route: &str, frames: &[&str], in_flight: f64) -> Place {
         wait: frames.last().and_then(|leaf| wait(leaf)),
         in_flight,
         in_a_row: None,
+        is_asked_anew: false,
+        absent: 0.0,
     }
 }
 

@@ -3,7 +3,9 @@
 //! Each rule's test builds evidence just below a threshold and at it. It expects no finding below, and one at it.
 
 // The await profile's remarks share these.
-pub use ecosystem::thresholds::{IN_A_ROW, IN_A_ROW_MS, LISTED, UNPOLLED_REQUESTS};
+pub use ecosystem::thresholds::{
+    FEWEST_ENDED, IN_A_ROW, IN_A_ROW_MS, LISTED, LIVED, PART_OF_SEVERAL, UNPOLLED_REQUESTS,
+};
 
 // Weights: above 2, nothing else can go on; above 1, all requests that pass there wait; below 1, some do.
 
@@ -35,6 +37,14 @@ pub const COMPUTING_WEIGHT: f64 = 1.0;
 pub const WAIT_WEIGHT: f64 = 1.0;
 /// Weight of waits that follow each other, or for a limit, plus half of their share.
 pub const IN_A_ROW_WEIGHT: f64 = 0.9;
+/// Weight of requests that compute the same at once, plus half of their share.
+pub const EQUAL_WORK_WEIGHT: f64 = 1.0;
+/// Weight of calls that are given up by a time limit of their own, or because another one was quicker.
+pub const CALLS_GIVEN_UP_WEIGHT: f64 = 0.95;
+/// Weight of calls one after another, plus half of the share that is saved if they run together.
+pub const ONE_AFTER_ANOTHER_WEIGHT: f64 = 0.6;
+/// Weight of threads that run requests and wait for the disk now and then.
+pub const DISK_WEIGHT: f64 = 0.7;
 /// Weight of one task for which most requests wait.
 pub const ONE_TASK_WEIGHT: f64 = 0.85;
 /// Weight of errors of this service.
@@ -78,6 +88,25 @@ pub const A_HOLDER: f64 = 0.5;
 /// Samples of each request in flight that are expected, from which a holder is not missed by chance: nobody is missed in
 /// ten with a probability of e⁻¹⁰.
 pub const SAMPLES_OF_EACH: f64 = 10.0;
+/// Milliseconds of a wait within a request, below which there is nothing to win.
+pub const LEAST_MS: f64 = 0.05;
+/// Requests that run or are ready to, on average, from which they are reported: a tenth of a CPU.
+pub const AT_WORK: f64 = 0.1;
+/// Smallest share of a request's time that is saved if its calls run together, at which calls one after another are a
+/// finding: two equal calls that are nearly all of it save a half.
+pub const TOGETHER: f64 = 0.35;
+/// Smallest share of the waits of such calls after which the same request was seen in another of them. Of two calls it
+/// is a half, of a branch with one call on each side it is nothing.
+pub const FOLLOWED: f64 = 0.25;
+/// Requests at once at one line, on average, from which they may compute the same.
+pub const EQUAL_AT_ONCE: f64 = 4.0;
+/// Smallest share of the time in which nobody is at a line, at which those who are there come in bursts. Four
+/// independent requests on average are all gone for 2 % of the time.
+pub const ABSENT: f64 = 0.1;
+/// Largest median of a route's times, as a share of the mean time at a line, from which most requests pass that line by.
+pub const PASSES_BY: f64 = 0.25;
+/// Smallest share of the waits for an answer that a timer ends, from which calls are given up by a limit of their own.
+pub const ENDED_BY_TIMER: f64 = 0.1;
 /// Smallest share of all requests at which the report names a place inside the service, instead of sending the reader
 /// outside.
 pub const MUCH_OF_ALL: f64 = 0.4;
@@ -113,6 +142,11 @@ pub const ONE_TASK_SHARE: f64 = 0.9;
 
 /// Smallest share of the time for which a thread that runs requests is blocked.
 pub const BLOCKED: f64 = 0.2;
+/// Smallest share of the time for which a thread that runs requests waits for the disk. No chance puts a thread there, so
+/// it is small.
+pub const DISK: f64 = 0.003;
+/// Fewest samples of such a thread.
+pub const FEWEST_OF_DISK: u64 = 2;
 /// Smallest share of the time for which threads that run requests compute.
 pub const BUSY: f64 = 0.5;
 /// Smallest share of the time for which threads that run requests compute, if one of them did not yield for [`HELD`].
@@ -135,6 +169,8 @@ pub const MOST_COMPUTING: f64 = 0.4;
 pub const MUCH_COMPUTING: f64 = 0.1;
 /// Fewest samples; fewer may be chance.
 pub const FEWEST_SAMPLES: u64 = 5;
+/// Fewest samples of a task, from which the place with most of them is named as where it may be.
+pub const FEWEST_INSIDE: u64 = 3;
 /// Mean number of threads asleep at once from which they are a queue.
 pub const THREAD_QUEUE: f64 = 1.0;
 /// Threads past a lock for each that waits for it, up to which it is a queue: with more, a thread works there for

@@ -3,10 +3,10 @@
 use ecosystem::{Wait, WaitKind};
 
 use crate::evidence::{Evidence, Place, Requests, Route};
-use crate::thresholds::{MUCH_OF_ROUTE, QUEUE};
+use crate::thresholds::{MUCH_OF_ROUTE, PART_OF_SEVERAL, QUEUE};
 
 /// Beginning of the frame below which a request waits for several things at once.
-const ONE_OF_SEVERAL: &str = "(one of ";
+pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
 
 /// Requests that wait for the same thing at the same line.
 #[derive(Clone, Debug)]
@@ -21,10 +21,12 @@ pub(crate) struct Waiting {
     pub(crate) share_of_all: f64,
     /// Requests there, averaged over time.
     pub(crate) in_flight: f64,
-    /// Mean time that a request of these routes spends there, in milliseconds.
+    /// Mean time that a request of these routes spends there, in milliseconds; see [`Route::mean_ms`].
     pub(crate) ms: Option<f64>,
     /// Mean time of a whole request of these routes, in milliseconds.
     pub(crate) latency_ms: Option<f64>,
+    /// Requests of these routes that ended.
+    pub(crate) ended: u64,
     /// Number of such waits in a row within a request.
     pub(crate) in_a_row: Option<f64>,
 }
@@ -42,7 +44,8 @@ impl Waiting {
             }
             let is_same = |group: &&mut Vec<Place>| {
                 let first = &group[0];
-                let is_line = first.line().is_some() && first.line() == place.line();
+                let is_work = matches!(place.kind(), Some(WaitKind::Running | WaitKind::Ready));
+                let is_line = is_work || first.line().is_some() && first.line() == place.line();
                 first.kind() == place.kind()
                     && first.wait.map(|wait| wait.what) == place.wait.map(|wait| wait.what)
                     && (is_line || first.route == place.route && first.frames == place.frames)
@@ -71,21 +74,19 @@ impl Waiting {
         if judged.iter().any(is_much) {
             judged.retain(is_much);
         }
-        let (mut here, mut of_routes, mut finished) = (0.0, 0.0, 0);
+        let (mut here, mut of_routes, mut ended) = (0.0, 0.0, 0);
+        let mut is_timed = true;
         let mut seen: Vec<&str> = Vec::new();
         for (place, route) in &judged {
             here += place.in_flight;
             if !seen.contains(&route.name.as_str()) {
                 seen.push(&route.name);
                 of_routes += route.in_flight;
-                finished += route.finished;
+                ended += route.ended();
+                is_timed &= route.mean_ms(seconds).is_some();
             }
         }
-        // Little's law: requests in flight are a rate times a time.
-        let spent = |in_flight: f64| {
-            let ms = in_flight * seconds * 1e3 / finished as f64;
-            Some(ms).filter(|_| finished > 0)
-        };
+        let spent = |in_flight: f64| is_timed.then(|| in_flight * seconds * 1e3 / ended as f64);
         let in_flight: f64 = places.iter().map(|place| place.in_flight).sum();
         let (ms, latency_ms) = (spent(here), spent(of_routes));
         let mut in_a_row: Option<f64> = None;
@@ -101,6 +102,7 @@ impl Waiting {
             in_flight,
             ms,
             latency_ms,
+            ended,
             in_a_row,
             places,
         })
@@ -119,6 +121,11 @@ impl Waiting {
     /// Returns whether requests wait for each other there, on average.
     pub(crate) fn is_queue(&self) -> bool {
         self.in_flight >= QUEUE
+    }
+
+    /// Returns whether each of these waits in a row is a call of its own.
+    pub(crate) fn is_asked_anew(&self) -> bool {
+        self.places.iter().any(|place| place.is_asked_anew)
     }
 
     /// Returns whether a request waits until another gives something back.
@@ -163,7 +170,13 @@ impl Waiting {
 
     /// Returns a sentence on the requests at once, and one on the code that let them go.
     pub(crate) fn seen(&self, requests: &Requests) -> String {
-        let mut seen = format!("{:.1} requests at once.", self.in_flight);
+        let mut seen = match self.in_flight {
+            few if few < 0.1 => format!("{few:.2} requests at once."),
+            many => format!("{many:.1} requests at once."),
+        };
+        if self.ended == 0 {
+            seen += " None of these requests has ended meanwhile.";
+        }
         if let Some(release) = requests.release_of(self.place()) {
             // The end of a runtime's task is no news.
             let is_runtime = |by: &String| by.starts_with('(') || by.starts_with("tokio::runtime");
@@ -216,29 +229,33 @@ pub(crate) fn parts(frame: &str) -> Option<(&str, &str, u32)> {
 }
 
 /// Returns the places, merging those where the same requests wait for several things at once, such as for a lock and
-/// for the end of a time limit. The place that says most stands for all of them.
+/// for the end of a time limit. The place that says most stands for all of them, unless few of the requests were there.
 fn together(places: &[Place]) -> Vec<Place> {
-    // Unknown waits come last.
-    let rank = |place: &Place| (place.wait.is_none(), place.kind());
-    let mut all: Vec<Place> = Vec::new();
+    let mut groups: Vec<Vec<&Place>> = Vec::new();
     for place in places {
         let mut frames = place.frames.iter();
         let parting = frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL));
         let same = parting.and_then(|end| {
             let own = &place.frames[..=end];
-            all.iter_mut()
-                .find(|other| other.route == place.route && other.frames.starts_with(own))
+            groups
+                .iter_mut()
+                .find(|group| group[0].route == place.route && group[0].frames.starts_with(own))
         });
         match same {
-            None => all.push(place.clone()),
-            Some(other) => {
-                let in_flight = other.in_flight + place.in_flight;
-                if rank(place) < rank(other) {
-                    other.clone_from(place);
-                }
-                other.in_flight = in_flight;
-            }
+            Some(group) => group.push(place),
+            None => groups.push(vec![place]),
         }
+    }
+    let mut all = Vec::new();
+    for group in groups {
+        let most = group.iter().map(|place| place.in_flight);
+        let least = PART_OF_SEVERAL * most.fold(0.0, f64::max);
+        let often = group.iter().filter(|place| place.in_flight >= least);
+        // Unknown waits come last.
+        let telling = often.min_by_key(|place| (place.wait.is_none(), place.kind()));
+        let mut place = (*telling.unwrap_or(&group[0])).clone();
+        place.in_flight = group.iter().map(|place| place.in_flight).sum();
+        all.push(place);
     }
     all
 }
@@ -266,6 +283,16 @@ mod tests {
         assert_eq!(all[0].routes(), "GET /login/1 and GET /login/2");
         // 3 in flight for 10 s, of 200 requests.
         assert!((all[0].ms.unwrap() - 150.0).abs() < 1e-9, "{all:?}");
+    }
+
+    #[test]
+    fn requests_that_run_add_up_over_routes_without_a_line() {
+        let names = ["GET /a", "GET /b", "GET /c"];
+        let places = names.map(|name| place(name, &["(running)"], 0.05));
+        let routes = names.map(|name| route(name, 0.06, 100));
+        let all = Waiting::all(&evidence(&routes, &places));
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert!((all[0].in_flight - 0.15).abs() < 1e-9, "{all:?}");
     }
 
     #[test]
@@ -297,6 +324,41 @@ mod tests {
         let all = Waiting::all(&evidence);
         assert_eq!(all.len(), 1);
         assert_eq!((all[0].kind(), all[0].in_flight), (WaitKind::Lock, 2.0));
+    }
+
+    #[test]
+    fn a_rare_wait_does_not_stand_for_those_at_once() {
+        let kind = |rare| {
+            let of = |line: &str, leaf: &str, in_flight| {
+                place(
+                    "GET /a",
+                    &["(one of 2 waits at once)", line, leaf],
+                    in_flight,
+                )
+            };
+            let places = [
+                of(
+                    "shop::read (src/read.rs:3)",
+                    "(waiting for the answer)",
+                    1.0,
+                ),
+                of(
+                    "shop::read (src/read.rs:4)",
+                    "(waiting for the answer)",
+                    1.0,
+                ),
+                of(
+                    "shop::read (src/read.rs:4)",
+                    "(waiting for a connection)",
+                    rare,
+                ),
+            ];
+            let all = Waiting::all(&evidence(&[route("GET /a", 2.0, 9)], &places));
+            assert_eq!(all.len(), 1, "{all:?}");
+            all[0].kind()
+        };
+        assert_eq!(kind(PART_OF_SEVERAL * 0.99), WaitKind::Answer);
+        assert_eq!(kind(PART_OF_SEVERAL), WaitKind::NewConnection);
     }
 
     #[test]

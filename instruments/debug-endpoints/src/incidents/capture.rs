@@ -81,8 +81,7 @@ impl Capture {
         match waits {
             Ok(waits) => {
                 folded.waits = lines(&waits.folded(Frames::Own));
-                let upgraded = self.profiler.upgraded();
-                seen.requests = Some(evidence::requests(&waits.summary(), upgraded));
+                seen.requests = Some(evidence::requests(&waits.summary(), &self.profiler));
             }
             Err(why) => seen.not_seen.push(format!("waits of requests: {why}")),
         }

@@ -4,6 +4,8 @@ use ecosystem::WaitKind;
 
 use crate::evidence::{Connections, Evidence, Peers, Requests};
 use crate::finding::{Finding, Words};
+use crate::rules::computing_worker::Computing;
+use crate::rules::{blocked_worker, calls};
 use crate::thresholds::{
     ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED, HELD_LOOKS,
     HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE, NAGLE_WEIGHT, OPENED, OPENED_PER_OPEN,
@@ -34,6 +36,9 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
     let requests = evidence.requests.as_ref();
     let finished = requests.map_or(0, Requests::finished);
     let answer = answer_awaited(evidence);
+    let made_at = calls::client_made_at(evidence);
+    let is_explained =
+        !calls::given_up_by_limit(evidence).is_empty() || !calls::race(evidence).is_empty();
     for (name, peers, is_upstream) in named(connections) {
         let seen = (peers.opened + peers.ended) as u64;
         let of_namespace = if is_upstream {
@@ -51,17 +56,27 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
             let cut = requests.answers().timed_out as f64 >= DROPPED * finished as f64;
             finished == 0 || requests.left_share() >= DROPPED || is_upstream && cut
         });
-        if !is_many || per_request < OPENED_PER_REQUEST || is_given_up {
+        if !is_many
+            || per_request < OPENED_PER_REQUEST
+            || is_given_up
+            || is_upstream && is_explained
+        {
             continue;
         }
-        let (kind, weight, cause, fix) = if is_upstream {
+        let (kind, weight, cause, fix) = if is_upstream && made_at.is_some() {
             (
                 "connections",
                 CONNECTIONS_WEIGHT,
-                "Calls that are given up by a time limit of their own, a body that is not read to its end, a client made \
-                 for each request, a pool that keeps too few, or an other end that closes (`connection: close`).",
-                "If the calls have a time limit that short, find out why the answers take longer. Otherwise keep one \
-                 client, read each answer to its end, and let the pool keep as many as are used at once.",
+                "A client has a pool of connections of its own, and takes it along when it is dropped.",
+                "Make one client at the start, and share it: a clone has the same pool.",
+            )
+        } else if is_upstream {
+            (
+                "connections",
+                CONNECTIONS_WEIGHT,
+                "A body that is not read to its end, a client made for each request, a pool that keeps too few, calls that \
+                 are given up, or an other end that closes (`connection: close`).",
+                "Keep one client, read each answer to its end, and let the pool keep as many as are used at once.",
             )
         } else {
             (
@@ -80,7 +95,12 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
             seen = format!("{seen} {answer}");
         }
         let words = Words {
-            headline: format!("Connections {name} are hardly used again."),
+            headline: match made_at.as_ref().filter(|_| is_upstream) {
+                Some(place) => format!(
+                    "A client is made for requests at {place}, so connections {name} are hardly used again."
+                ),
+                None => format!("Connections {name} are hardly used again."),
+            },
             seen,
             cause: cause.to_owned(),
             fix: fix.to_owned(),
@@ -141,6 +161,10 @@ pub(crate) fn not_accepted(evidence: &Evidence) -> Vec<Finding> {
     let Some(connections) = &evidence.connections else {
         return findings;
     };
+    // A thread that does not yield accepts nothing either: that is told as what it does.
+    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
+        return findings;
+    }
     for (name, peers, _) in named(connections) {
         if connections.looks < ACCEPT_LOOKS || peers.unaccepted_looks * 2 <= connections.looks {
             continue;

@@ -5,7 +5,7 @@ use ecosystem::WaitKind;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{waits, waits_for_itself};
-use crate::thresholds::{MUCH_OF_ALL, MUCH_OF_ROUTE};
+use crate::thresholds::{AT_WORK, LEAST_MS, MUCH_OF_ALL, MUCH_OF_ROUTE, POOL_WAIT};
 use crate::waiting::Waiting;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -17,7 +17,10 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         let is_much = waiting.share >= MUCH_OF_ROUTE || waiting.share_of_all >= MUCH_OF_ALL;
         let is_told =
             waits::judged(&waiting).is_some() || waits_for_itself::is_stuck(&waiting, requests);
-        if !is_inside(waiting.kind()) || !is_much || is_told {
+        let is_short = waiting.ms.is_some_and(|ms| ms < LEAST_MS);
+        let is_work = matches!(waiting.kind(), WaitKind::Running | WaitKind::Ready);
+        let is_little = is_short || is_work && waiting.in_flight < AT_WORK;
+        if !is_inside(waiting.kind()) || !is_much || is_told || is_little {
             continue;
         }
         let mut seen = waiting.seen(requests);
@@ -28,11 +31,17 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
                 seen = format!("{seen} Threads that run requests are at {places}.");
             }
         }
+        let (mut cause, mut fix) = (waiting.wait.cause.to_owned(), super::fix_of(waiting.wait));
+        if waiting.kind() == WaitKind::BlockingPool && has_free_threads(evidence) {
+            seen += " Jobs found a free thread at once.";
+            "The job itself takes that long.".clone_into(&mut cause);
+            "Look at what the job does; the blocking pool has room.".clone_into(&mut fix);
+        }
         let words = Words {
             headline: waiting.headline(),
             seen,
-            cause: waiting.wait.cause.to_owned(),
-            fix: super::fix_of(waiting.wait),
+            cause,
+            fix,
         };
         let kind = waiting.kind().name();
         let weight = waiting.share_of_all / 10.0;
@@ -45,6 +54,15 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// Returns whether the heartbeat's jobs found a free thread of the blocking pool each time.
+fn has_free_threads(evidence: &Evidence) -> bool {
+    let mut is_free = !evidence.runtimes.is_empty();
+    for runtime in &evidence.runtimes {
+        is_free &= runtime.blocking_wait_worst.max(runtime.blocking_unanswered) < POOL_WAIT;
+    }
+    is_free
 }
 
 /// Returns whether such a wait goes on in this service, or in its database.
@@ -66,12 +84,41 @@ mod tests {
     #[test]
     fn a_wait_inside_is_told_from_a_share_of_its_route_however_short_it_is() {
         both_sides(look, MUCH_OF_ROUTE, |share| {
-            // A request takes 0.1 ms.
+            // A request takes 0.2 ms.
             evidence(
-                &[route("GET /a", 0.1, 10_000), route("GET /b", 10.0, 10_000)],
-                &[place("GET /a", &[LINE, "tokio::time::Sleep"], 0.1 * share)],
+                &[route("GET /a", 0.2, 10_000), route("GET /b", 10.0, 10_000)],
+                &[place("GET /a", &[LINE, "tokio::time::Sleep"], 0.2 * share)],
             )
         });
+    }
+
+    #[test]
+    fn a_time_of_nothing_and_a_hundredth_of_a_cpu_are_no_news() {
+        both_sides(look, LEAST_MS, |ms| {
+            let route = route("GET /a", ms, 10_000);
+            let receiver = [LINE, "tokio::sync::oneshot::Receiver"];
+            evidence(&[route], &[place("GET /a", &receiver, ms)])
+        });
+        both_sides(look, AT_WORK, |in_flight| {
+            let running = place("GET /a", &["(running)"], in_flight);
+            evidence(&[route("GET /a", in_flight, 100)], &[running])
+        });
+    }
+
+    #[test]
+    fn a_job_that_found_a_free_thread_takes_that_long_itself() {
+        let cause = |wait| {
+            let leaf = "(waiting for the blocking pool: queued or running)";
+            let places = [place("POST /login", &[LINE, leaf], 0.4)];
+            let mut evidence = evidence(&[route("POST /login", 0.4, 10)], &places);
+            evidence.runtimes = vec![crate::evidence::Runtime {
+                blocking_wait_worst: wait,
+                ..crate::evidence::Runtime::default()
+            }];
+            look(&evidence).remove(0).cause
+        };
+        assert_eq!(cause(POOL_WAIT / 2.0), "The job itself takes that long.");
+        assert!(cause(POOL_WAIT).contains("long jobs fill the pool"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::evidence::{Evidence, Requests, Route};
 use crate::finding::{Finding, Level, Words};
-use crate::rules::waits;
+use crate::rules::{waits, waits_for_itself};
 use crate::thresholds::{
     ASKED_AGAIN, DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_QUEUED_WEIGHT, GIVEN_UP_WEIGHT,
     SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
@@ -77,11 +77,12 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
     )]
 }
 
-/// Returns whether the requests queue for a lock, a pool or the like, which another finding names.
+/// Returns whether the requests queue for a lock, a pool or the like, or stand still, which another finding names.
 fn is_queued(evidence: &Evidence) -> bool {
     let most = Waiting::all(evidence).into_iter().next();
     let judged = most.and_then(|most| waits::judged(&most));
     judged.is_some_and(|(level, _)| level == Level::Fault)
+        || !waits_for_itself::look(evidence).is_empty()
 }
 
 /// Words for requests that a time limit of the service cut: their clients got an answer, which says so.

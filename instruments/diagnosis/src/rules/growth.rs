@@ -1,7 +1,9 @@
 //! Memory, tasks or connections become more all the time, or descriptors run out.
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Part};
 use crate::finding::{Finding, Words};
+use crate::rules::blocked_worker;
+use crate::rules::computing_worker::Computing;
 use crate::thresholds::{
     CONNECTIONS_WEIGHT, DESCRIPTORS, DESCRIPTORS_WEIGHT, GROWING_MEMORY, MEMORY_WEIGHT, MORE,
     TASKS_WEIGHT,
@@ -13,7 +15,7 @@ pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
         return Vec::new();
     };
     let least = GROWING_MEMORY.max(memory.live.from / 10);
-    if !memory.live.rises_by_more_than(least) {
+    if !memory.live.rises_by_more_than(least) || piles_up(evidence) {
         return Vec::new();
     }
     let words = Words {
@@ -26,19 +28,32 @@ pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
     vec![Finding::fault("memory", MEMORY_WEIGHT, see, words)]
 }
 
+/// Returns whether the number of tasks rises by more than is usual.
+fn become_more(tasks: Part) -> bool {
+    tasks.rises_by_more_than(MORE.max(tasks.from / 5))
+}
+
+/// Returns whether requests pile up, as tasks, because threads do not get to them: that is told as what the threads do.
+fn piles_up(evidence: &Evidence) -> bool {
+    let are_more = evidence
+        .memory
+        .as_ref()
+        .is_some_and(|memory| become_more(memory.tasks));
+    are_more && (Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty())
+}
+
 /// Tasks that only become more.
 pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
     let Some(memory) = &evidence.memory else {
         return Vec::new();
     };
-    let least = MORE.max(memory.tasks.from / 5);
-    if !memory.tasks.rises_by_more_than(least) {
+    if !become_more(memory.tasks) || piles_up(evidence) {
         return Vec::new();
     }
     let threads = evidence.threads.as_ref();
     let mut seen = format!("There are {} tasks.", memory.tasks.to);
-    if let Some(place) = threads.and_then(|threads| threads.in_other_tasks()) {
-        seen = format!("{seen} Tasks that are no requests run {place}.");
+    if let Some(others) = threads.and_then(|threads| threads.in_other_tasks()) {
+        seen = format!("{seen} Tasks that are no requests run {}.", others.places);
     }
     let words = Words {
         headline: format!(
@@ -131,7 +146,10 @@ pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{Connections, Descriptors, Memory, Part, Peers};
+    use crate::evidence::{Connections, Descriptors, Memory, Peers};
+    use crate::testing::of_threads;
+    use crate::threads::Thread;
+    use crate::threads::testing::{WORKER, runs};
 
     fn rises(from: i64, rise: i64) -> Part {
         Part {
@@ -182,6 +200,23 @@ mod tests {
         };
         assert!(connections(&upstream(rises(0, MORE))).is_empty());
         assert!(!connections(&upstream(rises(0, MORE + 1))).is_empty());
+    }
+
+    #[test]
+    fn requests_that_pile_up_before_a_busy_thread_are_its_consequence() {
+        let told = |function: &str| {
+            let worker = Thread::of("tokio worker", vec![runs(100, &[WORKER, function])]);
+            let mut evidence = of_threads(vec![worker], 0.5);
+            evidence.memory = Some(Memory {
+                seconds: 5.0,
+                live: rises(0, 2 * GROWING_MEMORY),
+                tasks: rises(0, 2 * MORE),
+                says: String::new(),
+            });
+            (!memory(&evidence).is_empty(), !tasks(&evidence).is_empty())
+        };
+        assert_eq!(told("shop::compress"), (false, false));
+        assert_eq!(told("tokio::runtime::park"), (true, true));
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use ecosystem::WaitKind;
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Requests};
 use crate::finding::{Finding, Words};
-use crate::thresholds::{IN_A_ROW, IN_A_ROW_MS, IN_A_ROW_WEIGHT, MUCH_OF_ROUTE};
+use crate::rules::calls;
+use crate::thresholds::{
+    ENDED_BY_TIMER, IN_A_ROW, IN_A_ROW_MS, IN_A_ROW_WEIGHT, LISTED, MUCH_OF_ROUTE,
+};
 use crate::waiting::Waiting;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -12,47 +15,123 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let Some(requests) = &evidence.requests else {
         return findings;
     };
-    for waiting in Waiting::all(evidence) {
-        let Some(times) = times(&waiting) else {
-            continue;
-        };
-        if waiting.share < MUCH_OF_ROUTE {
-            continue;
+    for row in Row::all(evidence) {
+        if row.share(requests) >= MUCH_OF_ROUTE && row.is_of_calls(requests) {
+            findings.push(row.finding(requests));
         }
-        let words = Words {
-            headline: waiting.headline(),
-            seen: format!(
-                "About {times:.0} such waits follow each other in a request. {}",
-                waiting.seen(requests)
-            ),
-            cause: "A loop asks for one thing after the other.".to_owned(),
-            fix: "Ask once for all of them, or for several at the same time.".to_owned(),
-        };
-        let weight = IN_A_ROW_WEIGHT + waiting.share / 2.0;
-        findings.push(Finding::fault("in_a_row", weight, "/debug/await", words));
     }
     findings
 }
 
-/// How many waits follow each other, if somebody else could be asked for all at once.
-fn times(waiting: &Waiting) -> Option<f64> {
+/// Waits at one line that follow each other within a request.
+struct Row {
+    /// What is waited for at that line, what most requests wait for first.
+    waits: Vec<Waiting>,
+    /// Number of such waits in a request.
+    times: f64,
+}
+
+impl Row {
+    fn all(evidence: &Evidence) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for waiting in Waiting::all(evidence) {
+            if !is_asked_for(&waiting) {
+                continue;
+            }
+            let line = waiting.place().line();
+            let is_here = |row: &&mut Self| line.is_some() && row.waits[0].place().line() == line;
+            let times = waiting.in_a_row.unwrap_or_default();
+            match all.iter_mut().find(is_here) {
+                Some(row) => {
+                    row.times = row.times.max(times);
+                    row.waits.push(waiting);
+                }
+                None => all.push(Self {
+                    waits: vec![waiting],
+                    times,
+                }),
+            }
+        }
+        all
+    }
+
+    /// Returns the share of the routes' time that these waits take. Each of them ends with a wake-up, so they have their
+    /// part of the time in which requests are ready, run, or could not be seen.
+    fn share(&self, requests: &Requests) -> f64 {
+        let share: f64 = self.waits.iter().map(|waiting| waiting.share).sum();
+        let (mut placed, mut all) = (0.0, 0.0);
+        for place in &requests.places {
+            let is_of_routes = |own: &crate::evidence::Place| own.route == place.route;
+            if self.waits[0].places.iter().any(is_of_routes) {
+                all += place.in_flight;
+                if place.line().is_some() {
+                    placed += place.in_flight;
+                }
+            }
+        }
+        let is_much = share >= LISTED && self.waits.iter().any(|waiting| waiting.is_asked_anew());
+        if is_much && placed > 0.0 {
+            share * all / placed
+        } else {
+            share
+        }
+    }
+
+    /// Returns whether these are separate calls: there are many, and each takes long or has another wait before the next.
+    /// Calls that a time limit ends are tries of one call.
+    fn is_of_calls(&self, requests: &Requests) -> bool {
+        let is_tried =
+            |waiting: &Waiting| calls::ended_by_timer(requests, waiting.place()) >= ENDED_BY_TIMER;
+        if self.waits.iter().any(is_tried) {
+            return false;
+        }
+        let ms: f64 = self.waits.iter().filter_map(|waiting| waiting.ms).sum();
+        let is_long = ms / self.times.max(1.0) >= IN_A_ROW_MS;
+        let is_anew = self.waits.iter().any(|waiting| waiting.is_asked_anew());
+        self.times >= IN_A_ROW && (is_long || is_anew && ms >= IN_A_ROW_MS)
+    }
+
+    fn finding(&self, requests: &Requests) -> Finding {
+        let waiting = &self.waits[0];
+        let share = self.share(requests);
+        let words = Words {
+            headline: format!(
+                "{} About {:.0} or more such waits follow each other in a request.",
+                waiting.headline(),
+                self.times
+            ),
+            seen: format!(
+                "{:.0} % of a request's time goes to them, with the wake-ups that they take. {}",
+                share * 100.0,
+                waiting.seen(requests)
+            ),
+            cause: "A loop asks for one thing after the other.".to_owned(),
+            fix: "Ask once for all of them, or for several at the same time if they do not need each other's answers."
+                .to_owned(),
+        };
+        let weight = IN_A_ROW_WEIGHT + share.min(1.0) / 2.0;
+        Finding::fault("in_a_row", weight, "/debug/await", words)
+    }
+}
+
+/// Returns whether somebody else answers, who could be asked for all at once.
+fn is_asked_for(waiting: &Waiting) -> bool {
     use WaitKind::{Answer, AnswerOrStream, BlockingPool, Database, Lock, NewConnection, Pool};
-    let times = waiting.in_a_row?;
-    let each = waiting.ms.unwrap_or_default() / times;
     // A transaction's begin is polled several times, and is one wait.
     let is_transaction = waiting.kind() == WaitKind::Database && waiting.wait.what.starts_with('(');
-    let is_asked_for = matches!(
+    let is_kind = matches!(
         waiting.kind(),
         Answer | AnswerOrStream | BlockingPool | Database | Lock | NewConnection | Pool
     );
-    let is_many = times >= IN_A_ROW && each >= IN_A_ROW_MS;
-    (is_many && is_asked_for && !is_transaction).then_some(times)
+    is_kind && !is_transaction
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{both_sides, evidence, place, route};
+
+    const LINE: &str = "shop::row (src/row.rs:7)";
 
     /// So many waits of so many milliseconds each, a share of a route.
     fn waits(times: f64, each_ms: f64, share: f64) -> Evidence {
@@ -63,7 +142,7 @@ mod tests {
             &[route("GET /rows", 1.0, finished as u64)],
             &[place(
                 "GET /rows",
-                &["shop::row (src/row.rs:7)", "(waiting for the answer)"],
+                &[LINE, "(waiting for the answer)"],
                 share,
             )],
         );
@@ -76,5 +155,48 @@ mod tests {
         both_sides(look, IN_A_ROW, |times| waits(times, 5.0, 0.9));
         both_sides(look, IN_A_ROW_MS, |each| waits(10.0, each, 0.9));
         both_sides(look, MUCH_OF_ROUTE, |share| waits(10.0, 5.0, share));
+    }
+
+    #[test]
+    fn tries_of_one_call_are_no_loop() {
+        let told = |share| {
+            let mut evidence = waits(10.0, 5.0, 0.9);
+            let requests = evidence.requests.as_mut().unwrap();
+            requests.releases = vec![crate::evidence::Release {
+                route: "GET /rows".to_owned(),
+                frames: requests.places[0].frames.clone(),
+                by: vec!["(a timer)".to_owned()],
+                share,
+            }];
+            !look(&evidence).is_empty()
+        };
+        assert!(told(ENDED_BY_TIMER * 0.99) && !told(ENDED_BY_TIMER));
+    }
+
+    /// Thirty short statements: of each tenth of a request's time, so many are at their line, and the rest is ready.
+    fn statements(share: f64, is_asked_anew: bool) -> Evidence {
+        let mut waits = place("GET /basket", &[LINE, "sqlx_postgres"], share);
+        (waits.in_a_row, waits.is_asked_anew) = (Some(30.0), is_asked_anew);
+        let ready = place(
+            "GET /basket",
+            &["(ready: woken and not yet polled)"],
+            1.0 - share,
+        );
+        evidence(&[route("GET /basket", 1.0, 1000)], &[waits, ready])
+    }
+
+    #[test]
+    fn short_statements_have_their_wake_ups_and_pieces_of_one_answer_are_none() {
+        both_sides(look, LISTED, |share| statements(share, true));
+        let found = look(&statements(0.2, true)).remove(0);
+        assert!(
+            found
+                .headline
+                .ends_with("About 30 or more such waits follow each other in a request."),
+            "{found:?}"
+        );
+        assert!(look(&statements(0.2, false)).is_empty());
+        // 0.2 ms each, in pieces that come one after the other.
+        assert!(look(&statements(0.9, false)).is_empty());
     }
 }

@@ -57,8 +57,8 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
             cause: "The task that lets them go does something else in between: a branch of a `select!` that is always \
                     ready and comes first, an `.await` for each message, or long work."
                 .to_owned(),
-            fix: "Look at what that task does between two messages. Wrap its future by `AwaitProfiler::wrap`, and the \
-                  await profile shows it."
+            fix: "Look at what that task does between two messages. Put its future into \
+                  `debug_endpoints::watch(\"NAME\", …)` where it is spawned, and the await profile shows it."
                 .to_owned(),
         };
         findings.push(Finding::fault(

@@ -19,7 +19,8 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     for thread in threads.run_requests() {
         for hold in &thread.holds {
             let is_longer = |other: &&crate::threads::Hold| hold.cpu_s > other.cpu_s;
-            if hold.moments >= HOLD_MOMENTS && longest.as_ref().is_none_or(is_longer) {
+            let is_long = hold.moments >= HOLD_MOMENTS && hold.cpu_s >= HELD_LONG / 2.0;
+            if is_long && longest.as_ref().is_none_or(is_longer) {
                 longest = Some(hold);
             }
         }
@@ -28,8 +29,8 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         return Vec::new();
     };
     let mut seen = format!(
-        "The longest took {:.0} ms of CPU time; it was seen there in {} moments without a pause.",
-        held * 1e3,
+        "It was seen there for {:.0} ms of CPU time, in {} moments without a pause.",
+        found.cpu_s * 1e3,
         found.moments
     );
     if let Some((route, ms)) = slow_route(evidence) {
@@ -60,8 +61,14 @@ fn slow_route(evidence: &Evidence) -> Option<(&str, f64)> {
             .iter()
             .filter(|place| place.route == route.name && place.kind() == Some(WaitKind::Running));
         let running: f64 = runs.map(|place| place.in_flight).sum();
-        let Some(ms) = route.latency_ms else { continue };
-        if running * 2.0 >= route.in_flight && slowest.is_none_or(|(_, other)| ms > other) {
+        let Some(ms) = route.mean_ms(evidence.seconds) else {
+            continue;
+        };
+        let is_slow = ms >= HELD_LONG * 1e3;
+        if is_slow
+            && running * 2.0 >= route.in_flight
+            && slowest.is_none_or(|(_, other)| ms > other)
+        {
             slowest = Some((&route.name, ms));
         }
     }
@@ -75,7 +82,7 @@ mod tests {
     use crate::threads::testing::{WORKER, runs};
     use crate::threads::{Hold, Stack, State, Thread};
 
-    fn of(held: f64, moments: u64) -> Evidence {
+    fn of(held: f64, moments: u64, cpu_s: f64) -> Evidence {
         let mut worker = Thread::of(
             "tokio worker",
             vec![
@@ -85,7 +92,7 @@ mod tests {
         );
         worker.holds = vec![Hold {
             moments,
-            cpu_s: 0.1,
+            cpu_s,
             place: "shop::metrics (src/metrics.rs:24)".to_owned(),
         }];
         of_threads(vec![worker], held)
@@ -93,9 +100,10 @@ mod tests {
 
     #[test]
     fn a_rare_hold_is_told_on_the_right_side_of_each_threshold() {
-        both_sides(look, HELD_LONG, |held| of(held, 5));
-        assert!(look(&of(1.0, HOLD_MOMENTS - 1)).is_empty());
-        let found = look(&of(1.0, HOLD_MOMENTS)).remove(0);
+        both_sides(look, HELD_LONG, |held| of(held, 5, 0.1));
+        both_sides(look, HELD_LONG / 2.0, |cpu_s| of(1.0, 5, cpu_s));
+        assert!(look(&of(1.0, HOLD_MOMENTS - 1, 0.1)).is_empty());
+        let found = look(&of(1.0, HOLD_MOMENTS, 0.1)).remove(0);
         assert!(found.headline.contains("src/metrics.rs:24"), "{found:?}");
     }
 }

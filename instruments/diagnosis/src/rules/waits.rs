@@ -4,7 +4,7 @@ use ecosystem::WaitKind;
 
 use crate::evidence::{Evidence, Place, Requests};
 use crate::finding::{Finding, Level, Words};
-use crate::rules::waits_for_itself;
+use crate::rules::{equal_work, waits_for_itself};
 use crate::thresholds::{
     A_HOLDER, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, SAMPLES_OF_EACH, SLOW_CLIENT_WEIGHT,
     WAIT_WEIGHT,
@@ -17,12 +17,18 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     };
     for waiting in Waiting::all(evidence) {
-        // What is stuck is told as that.
-        if waits_for_itself::is_stuck(&waiting, requests) {
+        // What is stuck is told as that, and so is equal work.
+        if waits_for_itself::is_stuck(&waiting, requests)
+            || equal_work::explains(evidence, requests, &waiting)
+        {
             continue;
         }
         if let Some((level, weight)) = judged(&waiting) {
-            findings.push(finding(&waiting, requests, level, weight));
+            if is_single_flight(&waiting, requests) {
+                findings.push(single_flight(&waiting, requests));
+            } else {
+                findings.push(finding(&waiting, requests, level, weight));
+            }
         }
     }
     findings
@@ -55,6 +61,39 @@ fn is_at_work(waiting: &Waiting, past: &Place) -> bool {
     let is_in_call = past.line().is_some() && past.line() == waiting.place().line();
     let is_answer = matches!(past.kind(), Some(WaitKind::Database | WaitKind::Network));
     waiting.kind() == WaitKind::Pool && (is_in_call || is_answer)
+}
+
+/// Returns whether requests wait for a lock, now and then and all at once, while one of them makes what the others will
+/// find: most requests of the route do not wait there, and its holder is a request past it.
+fn is_single_flight(waiting: &Waiting, requests: &Requests) -> bool {
+    let in_bursts = waiting
+        .ms
+        .is_some_and(|ms| equal_work::comes_in_bursts(requests, waiting, ms));
+    waiting.kind() == WaitKind::Lock && in_bursts && waiting.past(requests).is_some()
+}
+
+fn single_flight(waiting: &Waiting, requests: &Requests) -> Finding {
+    let past = waiting.past(requests).map(|past| past.frames.join("; "));
+    let words = Words {
+        headline: waiting.headline(),
+        seen: format!(
+            "{} For {:.0} % of the time nobody waits there. The request past it is at {}.",
+            waiting.seen(requests),
+            waiting.place().absent * 100.0,
+            past.unwrap_or_default()
+        ),
+        cause: "One request makes a value, and the others wait for it, as they should (a single flight).".to_owned(),
+        fix: "If that is too long, renew the value in a task before it expires, or answer with the old one meanwhile."
+            .to_owned(),
+    };
+    let kind = WaitKind::SingleFlight.name();
+    Finding::of(
+        Level::Wait,
+        kind,
+        waiting.share_of_all / 10.0,
+        "/debug/await",
+        words,
+    )
 }
 
 /// Returns whether no request can hold what these wait for: none is elsewhere, and one would have been seen there.
@@ -108,7 +147,7 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
 mod tests {
     use super::*;
     use crate::testing::{both_sides, evidence, place, route};
-    use crate::thresholds::QUEUE;
+    use crate::thresholds::{ABSENT, PASSES_BY, QUEUE};
 
     const LINE: &str = "shop::read (src/read.rs:7)";
 
@@ -193,6 +232,40 @@ mod tests {
         let other = found(&[query, "(waiting for the answer)"]);
         assert_eq!(other.level, Level::Fault, "{other:?}");
         assert!(other.cause.contains("await something else"), "{other:?}");
+    }
+
+    #[test]
+    fn a_pool_that_equal_work_fills_is_told_as_that() {
+        let found = |absent| {
+            let pool = [LINE, "(waiting for a connection of the pool)"];
+            let mut waits = place("GET /stats", &pool, 20.0);
+            waits.absent = absent;
+            let mut route = route("GET /stats", 22.0, 1000);
+            route.median_ms = Some(0.1);
+            !look(&evidence(&[route], &[waits])).is_empty()
+        };
+        assert!(!found(ABSENT) && found(ABSENT * 0.99));
+    }
+
+    #[test]
+    fn a_lock_for_which_most_requests_do_not_wait_may_be_a_single_flight() {
+        let level = |median: f64, absent: f64, is_past: bool| {
+            let mut waits = place("GET /stats", &[LINE, "tokio::sync::Mutex::lock"], 6.0);
+            waits.absent = absent;
+            let mut places = vec![waits];
+            if is_past {
+                let query = ["shop::read (src/read.rs:9)", "sqlx_postgres"];
+                places.push(place("GET /stats", &query, 0.5));
+            }
+            let mut route = route("GET /stats", 6.5, 10_000);
+            // They wait for 6 ms on average.
+            route.median_ms = Some(6.0 * median);
+            look(&evidence(&[route], &places)).remove(0).level
+        };
+        assert_eq!(level(PASSES_BY * 0.99, ABSENT, true), Level::Wait);
+        assert_eq!(level(PASSES_BY * 1.01, ABSENT, true), Level::Fault);
+        assert_eq!(level(0.0, ABSENT * 0.99, true), Level::Fault);
+        assert_eq!(level(0.0, ABSENT, false), Level::Fault, "of a task");
     }
 
     #[test]

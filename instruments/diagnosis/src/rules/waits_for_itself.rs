@@ -19,7 +19,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         }
         let finding = match held_and_awaited(&waiting, requests) {
             Some((held, awaited)) => wait_for_each_other(&waiting, requests, held, awaited),
-            None => stuck(&waiting, requests),
+            None => stuck(&waiting, requests, evidence),
         };
         // Both lines of a pair are places where requests wait.
         if !findings
@@ -129,7 +129,13 @@ fn wait_for_each_other(
     )
 }
 
-fn stuck(waiting: &Waiting, requests: &Requests) -> Finding {
+fn stuck(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding {
+    if waiting.kind() == WaitKind::Queue {
+        return not_received(waiting, requests, evidence);
+    }
+    if let Some(past) = waiting.past(requests) {
+        return held_up(waiting, requests, past);
+    }
     let words = Words {
         headline: format!("{} Nobody is past this wait.", waiting.headline()),
         seen: format!("{} {}", standstill(waiting, requests), waiting.seen(requests)),
@@ -137,6 +143,55 @@ fn stuck(waiting: &Waiting, requests: &Requests) -> Finding {
                 each request takes a second one while it holds the first, or a guard lies in a future that nobody polls."
             .to_owned(),
         fix: "Look for who took it last, and for a second one that is taken while the first is held.".to_owned(),
+    };
+    Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
+}
+
+/// Requests whose holder waits for something else, which does not come.
+fn held_up(waiting: &Waiting, requests: &Requests, past: &Place) -> Finding {
+    let what = past.wait.map_or("something else", |wait| wait.what);
+    let at = past.line().unwrap_or("an unknown place");
+    let words = Words {
+        headline: format!(
+            "{} Its holder waits for {} at {at}.",
+            waiting.headline(),
+            what.trim_matches(['(', ')']).trim_start_matches("waiting for ")
+        ),
+        seen: format!(
+            "{} {}",
+            standstill(waiting, requests),
+            waiting.seen(requests)
+        ),
+        cause: "The holder keeps it while it waits for somebody who is slow or gone, and all others wait for the holder."
+            .to_owned(),
+        fix: "Give it back before that wait, or do not wait there: `try_send`, and let go of whoever is too slow.".to_owned(),
+    };
+    Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
+}
+
+/// A channel from which its receiver takes nothing.
+fn not_received(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding {
+    let threads = evidence.threads.as_ref();
+    let others = threads.and_then(|threads| threads.in_other_tasks());
+    let mut headline = format!("{} Its receiver takes nothing out.", waiting.headline());
+    let mut seen = format!(
+        "{} {}",
+        standstill(waiting, requests),
+        waiting.seen(requests)
+    );
+    if let Some(others) = others {
+        headline = format!("{headline} It may be at {}.", others.most);
+        seen = format!("{seen} Tasks that are no requests run {}.", others.places);
+    }
+    let words = Words {
+        headline,
+        seen,
+        cause: "The receiver's task awaits something else: a branch of a `select!` that is always ready and comes first, an \
+                `.await` for each message, or a channel of its own that is full."
+            .to_owned(),
+        fix: "Let that task only receive and answer, and do what takes long in another one. To see what it awaits, put its \
+              future into `debug_endpoints::watch(\"NAME\", …)` where it is spawned."
+            .to_owned(),
     };
     Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
 }
@@ -208,6 +263,35 @@ mod tests {
         );
         let found = look(&evidence(&[route("GET /render", 8.0, 0)], &[acquire]));
         assert_eq!(found[0].kind, "stuck");
+    }
+
+    #[test]
+    fn a_holder_that_waits_for_somebody_else_is_told_and_so_is_a_receiver_that_takes_nothing() {
+        let hub = "shop::broadcast (src/hub.rs:19)";
+        let send = "shop::broadcast (src/hub.rs:25)";
+        let mut of_route = route("sockets", 20.0, 0);
+        of_route.is_part = true;
+        let places = [
+            place("sockets", &[hub, "tokio::sync::Mutex::lock"], 19.0),
+            place("sockets", &[send, "tokio::sync::mpsc::Sender::send"], 1.0),
+        ];
+        let found = look(&evidence(&[of_route], &places)).remove(0);
+        assert!(
+            found.headline.ends_with(
+                "Its holder waits for room in a channel at shop::broadcast (src/hub.rs:25)."
+            ),
+            "{found:?}"
+        );
+        let sends = [
+            "shop::rate (src/rate.rs:53)",
+            "tokio::sync::mpsc::Sender::send",
+        ];
+        let full = [place("GET /rate", &sends, 8.0)];
+        let found = look(&evidence(&[route("GET /rate", 8.0, 0)], &full)).remove(0);
+        assert!(
+            found.headline.ends_with("Its receiver takes nothing out."),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use ecosystem::{PartMeaning, Role, carries_requests};
 
 use super::profile::{Frame, Stack, State, Thread, ThreadProfile};
-use crate::thresholds::{FEWEST_SAMPLES, MUCH_COMPUTING, PAST_LOCK};
+use crate::thresholds::{FEWEST_INSIDE, FEWEST_SAMPLES, MUCH_COMPUTING, PAST_LOCK};
 
 /// Most places that a list names.
 const MOST_PLACES: usize = 3;
@@ -55,8 +55,8 @@ impl ThreadProfile {
         listed(by_function(stacks))
     }
 
-    /// Lists the places where tasks that are no requests run or are blocked, with their share of those samples.
-    pub(crate) fn in_other_tasks(&self) -> Option<String> {
+    /// Returns where tasks that are no requests run or are blocked, or `None` if that was hardly seen.
+    pub(crate) fn in_other_tasks(&self) -> Option<Inside> {
         let mut stacks = Vec::new();
         for stack in self.drive().into_iter().flat_map(|thread| &thread.stacks) {
             let is_task = passes(stack, PartMeaning::Task);
@@ -66,7 +66,30 @@ impl ThreadProfile {
                 stacks.push(stack);
             }
         }
-        listed(by_function(stacks.into_iter()))
+        Inside::of(stacks.into_iter())
+    }
+
+    /// Returns where threads run a function of the service and all that it calls, or `None` if that was hardly seen.
+    pub(crate) fn inside(&self, function: &str) -> Option<Inside> {
+        let mut stacks = Vec::new();
+        let (mut samples, mut of_sets) = (0, 0);
+        for stack in self.drive().into_iter().flat_map(|thread| &thread.stacks) {
+            let mut frames = stack.frames.iter();
+            if stack.state == State::Idle || !frames.any(|frame| is_function(frame, function)) {
+                continue;
+            }
+            samples += stack.samples;
+            // The rest of the frames is inside of the function.
+            if frames.any(|frame| PartMeaning::Set.fits(&frame.function)) {
+                of_sets += stack.samples;
+            }
+            stacks.push(stack);
+        }
+        let inside = Inside::of(stacks.into_iter())?;
+        Some(Inside {
+            runs_a_set: of_sets as f64 >= MUCH_COMPUTING * samples as f64,
+            ..inside
+        })
     }
 
     /// Returns the place where busy threads of the blocking pool most often are.
@@ -92,6 +115,39 @@ impl ThreadProfile {
             1.0
         }
     }
+}
+
+/// Places at which threads run a task.
+pub(crate) struct Inside {
+    /// The place with most samples.
+    pub(crate) most: String,
+    /// The places with a good part of the samples.
+    pub(crate) places: String,
+    /// True if it polls several futures together.
+    pub(crate) runs_a_set: bool,
+}
+
+impl Inside {
+    fn of<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Option<Self> {
+        let functions = by_function(stacks);
+        let all: u64 = functions.iter().map(|function| function.samples).sum();
+        let first = functions.first().filter(|_| all >= FEWEST_INSIDE)?;
+        let most = place(first.most);
+        let share = first.samples as f64 / all as f64;
+        Some(Self {
+            places: listed(functions)
+                .unwrap_or_else(|| format!("{:.0} % at {most}", share * 100.0)),
+            most,
+            runs_a_set: false,
+        })
+    }
+}
+
+/// Returns whether a frame is of this function, which is named without closures.
+fn is_function(frame: &Frame, function: &str) -> bool {
+    let plain = frame.function.replace(['<', '>'], "");
+    let outer = plain.split("::{").next().unwrap_or(&plain);
+    frame.own && outer == function
 }
 
 /// Returns the places with a good part of the samples: `40 % at shop::rank (src/rank.rs:7); …`.

@@ -1,0 +1,247 @@
+//! Calls to other services that are given up: by a time limit of their own, or because another call was quicker.
+
+use ecosystem::{WaitKind, makes_client};
+
+use crate::evidence::{Evidence, Place, Requests};
+use crate::finding::{Finding, Words};
+use crate::threads::Frame;
+use crate::threads::seen::{self, is_told, own};
+use crate::thresholds::{
+    CALLS_GIVEN_UP_WEIGHT, DROPPED, ENDED_BY_TIMER, MUCH_OF_ROUTE, OPENED_PER_REQUEST,
+};
+use crate::waiting::{ONE_OF_SEVERAL, Waiting};
+
+/// Frame of a wake by a timer of the runtime.
+const TIMER: &str = "(a timer)";
+
+/// Calls that a time limit of their own ends. A limit of the whole request is told by how requests end.
+pub(crate) fn given_up_by_limit(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some(requests) = &evidence.requests else {
+        return findings;
+    };
+    for waiting in Waiting::all(evidence) {
+        let place = waiting.place();
+        let is_call = place.kind().is_some_and(is_call) && waiting.share >= MUCH_OF_ROUTE;
+        let route = requests.route(&place.route);
+        let is_cut = route.is_some_and(|route| {
+            route.answers.timed_out as f64 >= DROPPED * route.finished.max(1) as f64
+        });
+        let share = ended_by_timer(requests, place);
+        if !is_call || is_cut || share < ENDED_BY_TIMER {
+            continue;
+        }
+        let at = place.line().map(|line| format!(" at {line}"));
+        let words = Words {
+            headline: format!(
+                "{}: {:.0} % of the time {}{} ends by a time limit of the call.",
+                waiting.routes(),
+                share * 100.0,
+                waiting.what(),
+                at.unwrap_or_default()
+            ),
+            seen: format!("{} A timer ended these waits, and no answer.", waiting.seen(requests)),
+            cause: "The other service takes longer than the limit. A call that is given up closes its connection, and the \
+                    other service works on."
+                .to_owned(),
+            fix: "Find out why the answers take longer, or allow that time. Do not ask again at once.".to_owned(),
+        };
+        findings.push(Finding::fault(
+            "calls_given_up",
+            CALLS_GIVEN_UP_WEIGHT,
+            "/debug/await",
+            words,
+        ));
+    }
+    findings
+}
+
+/// Returns the share of the waits at a place that a timer ended.
+pub(crate) fn ended_by_timer(requests: &Requests, place: &Place) -> f64 {
+    let mut share = 0.0;
+    for release in &requests.releases {
+        let is_here = release.route == place.route && release.frames == place.frames;
+        if is_here && release.by == [TIMER] {
+            share += release.share;
+        }
+    }
+    share
+}
+
+/// Calls that race each other, such as in a `select!`, with connections that are hardly used again.
+pub(crate) fn race(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let (Some(requests), Some(sockets)) = (&evidence.requests, &evidence.connections) else {
+        return findings;
+    };
+    if client_made_at(evidence).is_some() {
+        return findings;
+    }
+    for route in requests.whole() {
+        let calls = calls_at_once(requests, &route.name);
+        let share: f64 = calls.iter().map(|call| call.in_flight).sum();
+        let mut lines: Vec<&str> = Vec::new();
+        for call in &calls {
+            if let Some(line) = outermost_line(call) {
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+        if lines.len() < 2 || share < MUCH_OF_ROUTE * route.in_flight || route.finished == 0 {
+            continue;
+        }
+        let opened = |peers: &&crate::evidence::Peers| {
+            let per_request = (peers.opened + peers.ended) as f64 / route.finished as f64;
+            per_request >= OPENED_PER_REQUEST
+        };
+        let Some(peers) = sockets.upstreams.iter().find(opened) else {
+            continue;
+        };
+        let words = Words {
+            headline: format!(
+                "{}: calls race at {}, and the slower one is dropped with its connection.",
+                route.name,
+                lines.join(" and ")
+            ),
+            seen: format!(
+                "Requests wait for both at once. At least {} connections to {} were opened for {} requests.",
+                peers.opened + peers.ended,
+                peers.address,
+                route.finished
+            ),
+            cause: "A `select!` drops the calls that lose, which closes their connections.".to_owned(),
+            fix: "Make the second call only if the first has no answer after the usual time (a hedge after the 95th \
+                  percentile)."
+                .to_owned(),
+        };
+        findings.push(Finding::fault(
+            "calls_race",
+            CALLS_GIVEN_UP_WEIGHT,
+            "/debug/await",
+            words,
+        ));
+    }
+    findings
+}
+
+/// Returns where threads that run requests make clients, if one was seen to.
+pub(crate) fn client_made_at(evidence: &Evidence) -> Option<String> {
+    for thread in evidence.threads.as_ref()?.run_requests() {
+        for stack in &thread.stacks {
+            let makes = |frame: &Frame| makes_client(&frame.function);
+            if stack.frames.iter().any(makes) && is_told(stack) && own(stack).is_some() {
+                return Some(seen::place(stack));
+            }
+        }
+    }
+    None
+}
+
+/// Returns the calls of a route that requests await beside others.
+fn calls_at_once<'a>(requests: &'a Requests, route: &str) -> Vec<&'a Place> {
+    let mut calls = Vec::new();
+    for place in &requests.places {
+        let is_of_several = |frame: &String| frame.starts_with(ONE_OF_SEVERAL);
+        let is_at_once = place.frames.iter().any(is_of_several);
+        if place.route == route && is_at_once && place.kind().is_some_and(is_call) {
+            calls.push(place);
+        }
+    }
+    calls
+}
+
+/// Returns the outermost line below the frame at which waits part.
+fn outermost_line(place: &Place) -> Option<&str> {
+    let mut frames = place.frames.iter().map(String::as_str);
+    frames.find(|frame| frame.starts_with(ONE_OF_SEVERAL))?;
+    frames.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
+}
+
+/// Returns whether this is a call to another service.
+fn is_call(kind: WaitKind) -> bool {
+    use WaitKind::{Answer, AnswerOrStream, Body, NewConnection};
+    matches!(kind, Answer | AnswerOrStream | Body | NewConnection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{Connections, Peers, Release};
+    use crate::testing::{both_sides, evidence, place, route};
+
+    const LINE: &str = "shop::price (src/price.rs:19)";
+    const ANSWER: &str = "(waiting for the answer)";
+
+    fn limited(by: &str, share: f64, of_route: f64) -> Evidence {
+        let waits = place("GET /price", &[LINE, ANSWER], of_route);
+        let mut evidence = evidence(&[route("GET /price", 1.0, 100)], &[waits]);
+        let requests = evidence.requests.as_mut().unwrap();
+        requests.releases = vec![Release {
+            route: "GET /price".to_owned(),
+            frames: requests.places[0].frames.clone(),
+            by: vec![by.to_owned()],
+            share,
+        }];
+        evidence
+    }
+
+    #[test]
+    fn calls_that_a_timer_ends_are_told_with_their_line() {
+        both_sides(given_up_by_limit, ENDED_BY_TIMER, |share| {
+            limited(TIMER, share, 0.9)
+        });
+        both_sides(given_up_by_limit, MUCH_OF_ROUTE, |share| {
+            limited(TIMER, 0.5, share)
+        });
+        let found = given_up_by_limit(&limited(TIMER, 0.5, 0.9)).remove(0);
+        assert_eq!(
+            found.headline,
+            "GET /price: 50 % of the time waiting for the answer at shop::price (src/price.rs:19) ends by a time limit \
+             of the call."
+        );
+        assert!(given_up_by_limit(&limited("(the network)", 1.0, 0.9)).is_empty());
+    }
+
+    #[test]
+    fn a_limit_of_the_request_is_told_by_how_requests_end() {
+        let mut cut = limited(TIMER, 0.9, 0.9);
+        cut.requests.as_mut().unwrap().routes[0].answers.timed_out = 50;
+        assert!(given_up_by_limit(&cut).is_empty());
+    }
+
+    fn races(share: f64, opened: f64) -> Evidence {
+        let call = |line| {
+            let frames = ["(one of 2 waits at once)", line, ANSWER];
+            place("GET /read", &frames, share / 2.0)
+        };
+        let places = [
+            call("shop::read (src/read.rs:26)"),
+            call("shop::read (src/read.rs:28)"),
+        ];
+        let mut evidence = evidence(&[route("GET /read", 1.0, 1000)], &places);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let opened = (opened * 1000.0) as usize;
+        evidence.connections = Some(Connections {
+            upstreams: vec![Peers {
+                opened,
+                ..Peers::default()
+            }],
+            ..Connections::default()
+        });
+        evidence
+    }
+
+    #[test]
+    fn a_race_is_told_from_calls_that_are_joined_by_its_connections() {
+        both_sides(race, MUCH_OF_ROUTE, |share| races(share, 1.0));
+        both_sides(race, OPENED_PER_REQUEST, |opened| races(0.9, opened));
+        let found = race(&races(0.9, 1.0)).remove(0);
+        assert!(
+            found
+                .headline
+                .contains("src/read.rs:26) and shop::read (src/read.rs:28)"),
+            "{found:?}"
+        );
+    }
+}
