@@ -345,7 +345,7 @@ fn inside(requests: &Requests) -> Option<String> {
     let mut lines: Vec<(&str, f64)> = Vec::new();
     for place in &requests.places {
         let Some(line) = place.line() else { continue };
-        if place.kind().is_some_and(|kind| !is_inside(kind)) || is_beside(place) {
+        if place.kind().is_some_and(|kind| !is_inside(kind)) || runs_along(place) {
             continue;
         }
         match lines.iter_mut().find(|(other, _)| *other == line) {
@@ -368,7 +368,7 @@ fn millis(ms: f64) -> String {
 }
 
 /// Returns whether a timer runs beside another wait, which says more.
-fn is_beside(place: &Place) -> bool {
+fn runs_along(place: &Place) -> bool {
     let is_one_of_several = |frame: &String| frame.starts_with(ONE_OF_SEVERAL);
     place.kind() == Some(WaitKind::Timer) && place.frames.iter().any(is_one_of_several)
 }

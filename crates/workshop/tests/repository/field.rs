@@ -38,7 +38,7 @@ const fn case(
     }
 }
 
-const CASES: [Case; 30] = [
+const CASES: [Case; 33] = [
     case(
         "actor",
         "--get /price --users 8",
@@ -161,6 +161,12 @@ const CASES: [Case; 30] = [
         "file descriptors are open",
     ),
     case(
+        "inturn",
+        "--get /profile/{1..9} --users 8 --think 0.01",
+        "one_after_another",
+        "inturn::profile",
+    ),
+    case(
         "jsonclone",
         "--get /item/{1..9} --users 6 --think 0.005",
         "computing_worker",
@@ -191,6 +197,12 @@ const CASES: [Case; 30] = [
         "reread::rate",
     ),
     case(
+        "rows",
+        "--get /basket/{1..900} --users 4 --think 0.005",
+        "in_a_row",
+        "rows::prices",
+    ),
+    case(
         "secondconn",
         "--get /price/{1..9} --users 8 --think 0.002",
         "waits_for_itself",
@@ -201,6 +213,12 @@ const CASES: [Case; 30] = [
         "--get /fan/{1..9} --users 6 --think 0.01",
         "computing_worker",
         "selectall::fan",
+    ),
+    case(
+        "stampede",
+        "--get /stats --users 16 --think 0.005",
+        "equal_work",
+        "stampede::compute",
     ),
     case(
         "stdmpsc",

@@ -105,7 +105,7 @@ mod tests {
         evidence
     }
 
-    const IN_TURN: [&str; 3] = [
+    const ONE_BY_ONE: [&str; 3] = [
         WORKER,
         "shop::history::{{closure}}",
         "shop::row::{{closure}}",
@@ -113,14 +113,14 @@ mod tests {
 
     #[test]
     fn a_task_that_sends_in_turn_is_told_on_the_right_side_of_each_threshold() {
-        both_sides(look, ONE_TASK_MS, |ms| stream(ms, 0.9, 1.0, &IN_TURN));
+        both_sides(look, ONE_TASK_MS, |ms| stream(ms, 0.9, 1.0, &ONE_BY_ONE));
         both_sides(look, MOST_OF_ROUTE, |share| {
-            stream(500.0, share, 1.0, &IN_TURN)
+            stream(500.0, share, 1.0, &ONE_BY_ONE)
         });
         both_sides(look, ONE_TASK_SHARE, |sent| {
-            stream(500.0, 0.9, sent, &IN_TURN)
+            stream(500.0, 0.9, sent, &ONE_BY_ONE)
         });
-        let found = look(&stream(500.0, 0.9, 1.0, &IN_TURN)).remove(0);
+        let found = look(&stream(500.0, 0.9, 1.0, &ONE_BY_ONE)).remove(0);
         assert!(
             found.headline.contains("at shop::row::{{closure}}"),
             "{found:?}"
@@ -136,7 +136,7 @@ mod tests {
             "shop::row::{{closure}}",
         ];
         assert!(look(&stream(500.0, 0.9, 1.0, &buffered)).is_empty());
-        let mut feed = stream(500.0, 0.9, 1.0, &IN_TURN);
+        let mut feed = stream(500.0, 0.9, 1.0, &ONE_BY_ONE);
         feed.requests.as_mut().unwrap().routes[0].finished = 0;
         assert!(look(&feed).is_empty());
     }
