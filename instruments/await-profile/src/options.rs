@@ -9,7 +9,7 @@ use crate::percentile::Percentile;
 #[non_exhaustive]
 pub struct ProfileOptions {
     /// Duration of sampling, by default ten seconds. A sample takes some hundred bytes until the
-    /// profile is dropped. A profile ends at 500,000 samples: see the README, "What it costs".
+    /// profile is dropped. A profile ends at 500,000 samples (COST.md).
     pub duration: Duration,
     /// Budget: samples per second, on average. By default [`DEFAULT_RATE`](Self::DEFAULT_RATE).
     pub captures_per_second: u32,

@@ -32,7 +32,7 @@ use crate::watched;
 /// | [armed](Self::arm) | also entering and leaving the registry |
 /// | while [`profile`](Self::profile) runs | also one atomic operation for each wake, and another reference to count; the chosen ones, a capture of the call stack |
 ///
-/// Figures are in the crate's README; `examples/instructions.rs` counts instructions.
+/// COST.md has the figures; `examples/instructions.rs` counts instructions.
 ///
 /// # Why arm it
 ///
@@ -61,8 +61,7 @@ impl AwaitProfiler {
         self
     }
 
-    /// Registers requests that begin from now on, at the cost of about a microsecond each: see
-    /// the README, "What it costs".
+    /// Registers requests that begin from now on, at the cost of about a microsecond each (COST.md).
     pub fn arm(&self) {
         watched::armed(&self.shared);
         self.shared.set_armed(true);
