@@ -25,7 +25,7 @@ use crate::waits::Waits;
 
 /// Profiles and metrics of this process, over HTTP. The [crate's page](crate) shows a service with them.
 ///
-/// Make one within the service's runtime, which heartbeat and metrics then watch. Add further runtimes with
+/// Make it inside the service's runtime: heartbeat and metrics then watch that runtime. Add further runtimes with
 /// [`runtime`](Self::runtime) or, from a thread of each, with
 /// [`watch_current_runtime`](Self::watch_current_runtime).
 #[derive(Clone)]
@@ -74,13 +74,15 @@ impl DebugEndpoints {
 
     /// Opens [`router`](Self::router) without a [token](Self::token) to **everything that connects from this machine**.
     ///
-    /// By calling this, you vouch that no proxy, load balancer or sidecar passes requests to the service's port. It
-    /// would connect from this machine, too. Its clients would then get profiles, names of functions and addresses of
-    /// upstreams, and could stop threads. The endpoints cannot detect every proxy: nginx since 1.29.7, `HAProxy` and
-    /// every TCP proxy pass a request on without a trace in their default configuration. A deployment that puts one in
-    /// front later opens the endpoints without a change of this program.
+    /// By calling this, you vouch that no proxy, load balancer or sidecar passes requests to the service's port. Such a
+    /// proxy connects from this machine, too. So all of its clients would get profiles, names of functions and addresses of
+    /// upstreams, and could stop threads.
     ///
-    /// It is for services that listen only on loopback, on a developer's machine. Everywhere else, use
+    /// The endpoints cannot detect every proxy: nginx since 1.29.7, `HAProxy` and every TCP proxy pass a request on without
+    /// a trace in their default configuration. If a deployment puts one in front later, the endpoints are open without a
+    /// change of this program.
+    ///
+    /// Use it for services that listen only on loopback, on a developer's machine. Everywhere else, use
     /// [`listen`](Self::listen), which needs neither this nor a token.
     pub fn trust_loopback(mut self) -> Self {
         self.trusts_loopback = true;
@@ -93,9 +95,8 @@ impl DebugEndpoints {
         self
     }
 
-    /// Watches the runtime that this is called in, too, named like the calling thread. Outside of a runtime it does
-    /// nothing. It is for services that make a runtime for each worker, as actix does: call it in the closure
-    /// that `HttpServer::new` takes, which each worker calls.
+    /// Watches the calling thread's runtime, too, under the thread's name. Does nothing outside of a runtime. If each worker
+    /// makes a runtime, as in actix, call it in the closure that `HttpServer::new` takes: each worker calls that closure.
     pub fn watch_current_runtime(&self) {
         self.runtimes.add_current();
     }
@@ -110,12 +111,12 @@ impl DebugEndpoints {
         self
     }
 
-    /// Records incidents: what the threads did and what requests waited for at the moment at which the service left its
-    /// usual range. [`Incidents`] says what that is, `/debug/incidents` shows the last ten, and each writes a line with
-    /// file and line number to the service's log, through `tracing` or `log`.
+    /// Records incidents: at the moment at which the service leaves its usual range, what its threads do and what requests
+    /// wait for. [`Incidents`] defines that range. `/debug/incidents` shows the last ten, and each writes a line with file and
+    /// line number to the service's log, through `tracing` or `log`.
     ///
-    /// A thread of its own watches from now on, also while the runtime stands still, until the last clone of these
-    /// endpoints and the last listener and router of theirs is gone. If the thread cannot be started, the log and
+    /// A thread of its own watches from now on, even while the runtime stands still. It ends with the last clone of these
+    /// endpoints, router or listener; a listener lasts until the process ends. If the thread cannot be started, the log and
     /// `/debug/incidents` say so. A second call begins anew, and forgets what was recorded.
     pub fn record_incidents(mut self, incidents: Incidents) -> Self {
         let recorder = Arc::new(Recorder::new());
@@ -132,27 +133,28 @@ impl DebugEndpoints {
     /// route_wait_seconds_total{route="GET /report",wait="database"} 31.9
     /// ```
     ///
-    /// The sum over all values of `wait` is the time that requests of the route were in flight. Two of them are no
-    /// waits: `running` is being polled, `ready` is woken and not yet polled. `other` is what is not well known, or was
-    /// over before it could be seen. The others are the kinds of [`WaitKind`](crate::WaitKind).
+    /// The sum over all values of `wait` is the time that requests of the route were in flight. Most values are the kinds of
+    /// [`WaitKind`](crate::WaitKind). Two are no waits: a `running` request is being polled, and a `ready` one was woken and
+    /// not yet polled. `other` stands for waits that are not well known, or were over before they could be seen.
     ///
     /// **The seconds are an estimate**, from ten samples a second of one request in flight. Over a time with `n` samples
-    /// (`route_wait_samples_total`), a share `p` of all request-seconds is known with a standard error of
-    /// `sqrt((1 - p) / (p n))` of itself: 5.5 % for a tenth of the time in five minutes, 1.6 % in an hour. It is more if
-    /// the number of requests in flight changes much. A rare short wait has no sample at all.
+    /// (`route_wait_samples_total`), a share `p` of all request-seconds has a relative standard error of
+    /// `sqrt((1 - p) / (p n))`: for a tenth of the time, 5.5 % over five minutes and 1.6 % over an hour. It is more if the
+    /// number of requests in flight changes much. A rare short wait has no sample at all.
     ///
-    /// There are at most 33 routes, of which the last is `(other routes)`, and at most 22 kinds of waits of each: 726
-    /// series. The service needs debug information, or all waits are `other`. A wait at a new place counts once its name
-    /// is known, ten seconds later or more, and nothing is lost until then.
+    /// There are at most 33 routes, of which the last is `(other routes)`, with at most 22 kinds each: 726 series. Without
+    /// debug information, all waits are `other`. A wait at a new place counts once its name is known, ten seconds later or
+    /// more; nothing is lost until then.
     ///
-    /// Off by default: a thread wakes ten times a second, and every request pays for the record of its wakes. The crate's
+    /// Off by default, because a thread wakes ten times a second, and every request pays for the record of its wakes. The
     /// README has the figures. A second call changes nothing.
     pub fn count_waits(mut self) -> Self {
         self.waits.count();
         self
     }
 
-    /// Adds the service's own endpoints, with the same access rules. `index` has a line for each, shown at `/debug`.
+    /// Adds the service's own endpoints, with the same access rules. `index` is added to the list at `/debug`: one line of
+    /// text for each endpoint.
     pub fn routes(mut self, index: &str, routes: Router) -> Self {
         self.further = self.further.merge(routes);
         self.index.push_str(index);
@@ -164,8 +166,8 @@ impl DebugEndpoints {
         self.waits.profiler()
     }
 
-    /// Returns the layer that requests have to pass to be in await profiles. Put it on the router after its routes, so
-    /// that requests are told apart by route.
+    /// Returns the layer that puts requests into await profiles. Add it to the router after its routes, so that each
+    /// request has its route's name.
     ///
     /// It names requests by the route that axum 0.8 matched. In a service without axum 0.8, all would be `(no route)`:
     /// use `debug.profiler().layer()`, which names them by method and path, or `.layer_named(GrpcMethod)`.
@@ -176,8 +178,8 @@ impl DebugEndpoints {
     /// Returns a router of everything under `/debug`, to merge into an axum service. It answers requests that have the
     /// [token](Self::token).
     ///
-    /// Without a token it refuses everybody (403), since the port is the service's own: a proxy on this machine would
-    /// ask for the whole internet. [`listen`](Self::listen) needs no token, and answers while the service cannot.
+    /// Without a token it refuses everybody (403): the port is the service's own, and a proxy on this machine may pass on
+    /// requests from the whole internet. [`listen`](Self::listen) needs no token, and answers while the service cannot.
     /// [`trust_loopback`](Self::trust_loopback) is for a port that no proxy passes requests to. With it, serve the app
     /// with `into_make_service_with_connect_info::<SocketAddr>()`, which gives the endpoints the client's address.
     pub fn router(&self) -> Router {

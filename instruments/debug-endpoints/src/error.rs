@@ -87,7 +87,7 @@ pub enum TokenError {
     /// A header cannot carry the text.
     #[error(
         "character {place} of the token is not visible ASCII, and a header could not carry it: use letters, \
-         digits and signs, such as of `openssl rand -hex 32`"
+         digits and signs, such as those that `openssl rand -hex 32` prints"
     )]
     NotAscii {
         /// Position of the character, from 1.

@@ -1,10 +1,10 @@
-//! Profiles of a running service, over HTTP, as Go has them in `net/http/pprof`: CPU, heap, waits of requests, blocked
-//! threads, a heartbeat of its runtime, and metrics.
+//! Profiles of a running service, over HTTP: CPU, heap, waits of requests, blocked threads, a heartbeat (how late tasks
+//! of the runtime run), and metrics. It is for tokio what `net/http/pprof` is for Go.
 //!
 //! # An axum service
 //!
-//! A service needs the three lines marked here. It also needs `debug = "limited"` and `strip = "none"` in the Cargo
-//! profile, so that frames have names:
+//! Add the three lines that are numbered here. In the Cargo profile, set `debug = "limited"` and `strip = "none"`, so that
+//! frames have names:
 //!
 //! ```no_run
 //! # use axum::{Router, routing::get};
@@ -21,16 +21,16 @@
 //! # }
 //! ```
 //!
-//! The listener has a thread of its own, so it also answers while the service's runtime is stalled, which is when you
-//! want to ask. It answers only this machine. [`DebugEndpoints::router`] puts the same endpoints on the service's own
-//! port, for clients that have a token.
+//! The listener has a thread of its own, so it answers even while the service's runtime is stalled. It answers only
+//! programs of this machine. [`DebugEndpoints::router`] puts the same endpoints on the service's own port, for clients that
+//! have a token.
 //!
 //! # Any other service
 //!
-//! The layer fits every tower service of HTTP requests. Warp's filters become such a service, which `hyper_util`'s
-//! `TowerToHyperService` serves. Its requests are named by method and path. Those of tonic are named by service and
-//! method with `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`. Without
-//! `with_bodies`, the streams of either are not seen:
+//! The layer fits every tower service of HTTP requests. For tonic, it is
+//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`, which names requests by service and
+//! method. Warp's filters become a tower service, which `hyper_util`'s `TowerToHyperService` serves; requests are named by
+//! method and path. `with_bodies` shows streamed bodies of warp and tonic, too:
 //!
 //! ```
 //! use warp::Filter;
@@ -51,9 +51,11 @@
 //!
 //! Heartbeat and metrics watch the runtime in which the `DebugEndpoints` were made. Add others with
 //! [`DebugEndpoints::runtime`]. If each worker makes a runtime, as in actix, use
-//! [`DebugEndpoints::watch_current_runtime`]. The heartbeat says if the process has more runtimes than it watches.
+//! [`DebugEndpoints::watch_current_runtime`]. The heartbeat reports runtimes that it does not watch.
 //!
 //! # Endpoints
+//!
+//! Folded stacks are text: one line for each chain of calls, with its weight. `go tool pprof` and collectors read pprof.
 //!
 //! | path | answer |
 //! | --- | --- |
@@ -62,48 +64,49 @@
 //! | `/debug/pprof/last?format=…` | the last CPU profile again, in another format |
 //! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
 //! | `/debug/pprof/await?seconds=N` | the same as gzipped pprof protobuf, for collectors |
-//! | `/debug/await?seconds=N&tail=99` | what only the slowest 1 % of each route wait for (`&format=svg`, `json`) |
+//! | `/debug/await?seconds=N&tail=99` | what the slowest 1 % of each route's requests wait for (`&format=svg`, `json`) |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
-//! | `/debug/pprof/heap` | who keeps memory, gzipped pprof protobuf (build with the feature `jemalloc`) |
+//! | `/debug/pprof/heap` | code that allocated the memory in use, gzipped pprof protobuf (build with the feature `jemalloc`) |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
 //! | `/debug/threads?seconds=N` | what each thread does and where it is blocked, folded stacks (`&format=svg`, `json`) |
 //! | `/debug/threads/last?format=…` | the last profile of threads again, in another format |
-//! | `/debug/heartbeat?seconds=N` | how late the runtimes and their blocking pools are, JSON |
-//! | `/debug/memory?seconds=N` | what of the memory is live, what the allocator keeps, and which grows, JSON |
-//! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and what waits in them (`&format=json`) |
-//! | `/debug/look?seconds=N` | all of them at once, and what they say together (`&format=json`) |
+//! | `/debug/heartbeat?seconds=N` | how long tasks and jobs of the blocking pool wait to run, JSON |
+//! | `/debug/memory?seconds=N` | memory that is live, memory that the allocator keeps, and which of them grows, JSON |
+//! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and data that waits in them (`&format=json`) |
+//! | `/debug/look?seconds=N` | waits, threads, heartbeat, memory and sockets at once, and what they say together (`&format=json`) |
 //! | `/debug/incidents` | the last moments at which the service [left its usual range](Incidents), with stacks (`?format=json`) |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
-//! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
-//! request, and clients that are owed no answer give way to new ones. It also answers while the service is out of file
-//! descriptors. `N` is at most 600; the default is 10. One profile has at most a million samples.
+//! A listener also has a list of them at `/`, and the metrics at `/metrics`. Each connection gets one answer, and idle
+//! connections are closed to make room for new ones. A listener answers even while the service is out of file descriptors.
+//! `N` is at most 600; the default is 10. A request for more than a million samples is refused.
 //!
 //! # Access
 //!
-//! A listener answers this machine, by the name `localhost` or an address of loopback. It refuses a name that leads
-//! here by accident or by DNS rebinding, and requests that a page of another site embeds. Other machines need a
-//! [token](DebugEndpoints::token).
+//! A listener answers this machine, by the name `localhost` or an address of loopback. It refuses every other name, so a
+//! web site cannot reach it under its own name (DNS rebinding), and it refuses requests that a page of another site embeds.
+//! Other machines need a [token](DebugEndpoints::token).
 //!
-//! The router is on the service's own port. Behind a proxy on the same machine, every request comes from this machine.
-//! So without a token the router refuses everybody, unless the author [vouches](DebugEndpoints::trust_loopback) that
-//! there is no proxy.
+//! The router is on the service's own port. Behind a proxy on the same machine, every request comes from this machine. So
+//! without a token the router refuses everybody, unless you [vouch](DebugEndpoints::trust_loopback) that there is no proxy.
 //!
 //! # Costs
 //!
 //! Nothing runs while nobody asks, unless the service [records incidents](DebugEndpoints::record_incidents) or [counts
-//! waits](DebugEndpoints::count_waits): no thread samples, no timer ticks. The layer costs each request as much as an armed
-//! [`AwaitProfiler`], about a microsecond. The process takes one profile of each kind at a time, and a heap profile by
-//! dhat only alone; a second request is answered 409. CPU and await profiles can be taken at the same time, but each
-//! then includes the cost of the other. The last profiles of CPU, waits and threads stay in memory.
+//! waits](DebugEndpoints::count_waits): no thread samples, no timer ticks. The layer registers every request, which costs
+//! about a microsecond, as with an armed [`AwaitProfiler`].
 //!
-//! A profile of threads stops each thread for a moment, by ptrace, and at most once while it sleeps. On x86-64, no call
-//! of the service fails because of it. The crate's README says more.
+//! The process takes one profile of each kind at a time, and a second request is answered 409. A heap profile by dhat
+//! excludes all other profiles. CPU and await profiles can be taken at the same time, but each then includes the cost of
+//! the other. The last profiles of CPU, waits and threads stay in memory.
+//!
+//! A profile of threads stops each thread for a moment, by [ptrace](https://man7.org/linux/man-pages/man2/ptrace.2.html),
+//! and at most once while it sleeps. On x86-64, no call of the service fails because of it. The README says more.
 //!
 //! While nobody asks, the endpoints take about a megabyte. Reading the names of functions takes up to three times the
 //! program's size, which is given back: a program of 40 MB went from 9 MB to **125 MB in a look**, and had 25 MB
 //! afterwards. The answer is 503 with a sentence if the cgroup's `memory.max`, `RLIMIT_DATA` or `RLIMIT_AS` leaves too
-//! little memory, or if the system starts no thread.
+//! little memory, or if no thread can be started.
 //!
 //! For a CPU profile, a timer of each thread's CPU time sends SIGPROF to that thread. The handler copies registers and
 //! up to 64 KiB of the stack; it takes no lock and allocates nothing. The profiler refuses to run beside another
@@ -116,9 +119,9 @@
 //!
 //! # Systems other than Linux
 //!
-//! CPU and thread profiles need Linux, on x86-64 or aarch64. Memory, sockets, the number of threads, and runtimes that
-//! are not watched are reported only on Linux. An endpoint that the system does not support answers 501 with a
-//! sentence; all others work.
+//! CPU and thread profiles need Linux, on x86-64 or aarch64. Only Linux reports memory, sockets, the number of threads, and
+//! runtimes that are not watched. An endpoint that the system does not support answers 501 with a sentence; all others
+//! work.
 
 mod allocator;
 #[cfg(all(
@@ -203,7 +206,7 @@ pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, WaitKind, inher
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
 pub use incidents::options::Incidents;
-/// The allocator that `/debug/pprof/heap` is about: `#[global_allocator] static ALLOCATOR: Jemalloc = Jemalloc;`
-/// in the service's `main.rs`.
+/// Allocator that `/debug/pprof/heap` profiles. The service's `main.rs` makes it the global one:
+/// `#[global_allocator] static ALLOCATOR: Jemalloc = Jemalloc;`.
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
 pub use tikv_jemallocator::Jemalloc;

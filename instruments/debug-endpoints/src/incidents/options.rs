@@ -41,26 +41,28 @@ const SMALLEST_FACTOR: f64 = 1.5;
 /// 2. Then a value is out of range if it is over five times the usual high ([`times_usual`](Self::times_usual)) **and**
 ///    over the usual high by a floor: 50 requests in flight ([`in_flight_over`](Self::in_flight_over)) or 50 ms of latency
 ///    ([`latency_over`](Self::latency_over)).
-/// 3. A higher value raises the usual high slowly, by at most 30 % of it and of the floor a minute. While values are
-///    lower, it halves in twelve hours.
+/// 3. A higher value raises the usual high slowly: each minute by at most 30 % of the sum of usual high and floor. While
+///    values are lower, it halves in twelve hours.
 ///
-/// The value of requests in flight is the smallest number of a second, so a batch that is answered within a second does
-/// not count. The value of latency is the mean over five seconds or more, until 30 requests have ended. If a minute is not
-/// enough for that, nothing is judged. It is the mean number in flight divided by the number that ended (Little's law),
-/// so requests that hang count before they end.
+/// The value of requests in flight is the smallest number seen within a second. So a batch that is answered within a
+/// second does not count.
+///
+/// The value of latency is the mean over five seconds, or over a longer time until 30 requests have ended. If that takes
+/// more than a minute, nothing is judged. The mean is the mean number in flight divided by the number that ended per second
+/// (Little's law). So requests that hang count before they end.
 ///
 /// # A machine without a CPU for the service
 ///
-/// Time in which threads that run requests waited for a CPU, or in which the watching thread itself came too late, is
-/// not counted as lateness. If that is all there was, no incident is recorded, and the metric
-/// `process_incidents_total{kind="no_cpu"}` counts it. If the process itself used half of the CPUs or more, the wait is its
-/// own doing and does count.
+/// Lateness does not include the time in which threads that run requests waited for a CPU, or in which the watching thread
+/// itself was late. If nothing else is left, no incident is recorded, and the metric
+/// `process_incidents_total{kind="no_cpu"}` counts it. But if the process itself used half of the CPUs or more, it caused
+/// that wait, which then counts.
 ///
 /// # Bounds
 ///
-/// At most one incident a minute is recorded, and the last ten are kept, each with at most 64 KiB of stacks. A kind that
-/// comes again and again is recorded after 1, 2, 4, … 60 minutes; the metric counts all. An incident that is still going
-/// on when its turn comes is recorded then.
+/// At most one incident a minute is recorded. The last ten are kept, each with at most 64 KiB of stacks. If a kind comes
+/// again and again, the pause before the next record doubles: 1, 2, 4, … 60 minutes. An incident that is still going on at
+/// the end of the pause is recorded then. The metric counts all incidents.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Incidents {
@@ -88,38 +90,38 @@ impl Incidents {
     /// Sets the time for which a worker may go on without yielding. Less than 10 ms counts as 10 ms.
     ///
     /// The watching thread looks once in this time, at least every 50 ms, and more often once a worker has not yielded
-    /// between two looks. So an incident begins up to three times this time after the worker stopped to yield, and a
+    /// between two looks. So an incident begins up to three times this time after the worker stopped yielding, and a
     /// shorter stall may go unseen.
     pub fn late(mut self, late: Duration) -> Self {
         self.late = late.max(SHORTEST);
         self
     }
 
-    /// Sets how many times as high as usual a value may be. Less than 1.5, and what is no number, counts as 1.5.
+    /// Sets the factor by which a value may exceed the usual high. A factor below 1.5, or NaN, counts as 1.5.
     pub fn times_usual(mut self, times: f64) -> Self {
         self.times_usual = times.max(SMALLEST_FACTOR);
         self
     }
 
-    /// Sets by how much the mean latency of a route may exceed the usual one.
+    /// Sets the floor for latency: an incident's mean latency exceeds the usual high by at least this.
     pub fn latency_over(mut self, latency: Duration) -> Self {
         self.latency_over = latency;
         self
     }
 
-    /// Sets by how many the requests in flight may exceed the usual number.
+    /// Sets the floor for requests in flight: an incident's number exceeds the usual high by at least this.
     pub fn in_flight_over(mut self, requests: usize) -> Self {
         self.in_flight_over = requests;
         self
     }
 
-    /// Sets for how long the usual range is learned before anything is judged by it.
+    /// Sets the time for which the usual range is learned before anything is judged by it.
     pub fn learning_for(mut self, time: Duration) -> Self {
         self.learning = time;
         self
     }
 
-    /// Takes no stacks of threads, so no thread is stopped. An incident of the kind `late` then does not say where the
+    /// Takes no stacks of threads, so that no thread is stopped. Incidents of the kind `late` then do not say where the
     /// worker was.
     pub fn without_stacks(mut self) -> Self {
         self.stacks = false;
