@@ -60,8 +60,8 @@ impl Evidence {
 
     /// Returns the share of the CPU time that the process wanted and other programs had, from 0 to 1.
     ///
-    /// Threads of a busy process also wait for each other, and other programs may run while none waits. So it is the
-    /// smaller of both: the time that threads waited, and the time that others ran.
+    /// Threads of a busy process also wait for each other, and other programs may run while no thread waits. So the lost
+    /// time is the smaller of two: the time that threads waited for a CPU, and the time that other programs ran.
     pub fn cpu_lost(&self) -> f64 {
         let (Some(threads), Some(others)) = (&self.threads, self.cpus_of_others) else {
             return 0.0;
@@ -116,7 +116,7 @@ pub struct Requests {
 pub struct Route {
     /// Its name.
     pub name: String,
-    /// True for bodies of answers and waits for a service, which are no requests.
+    /// True if this counts parts of requests, such as bodies of answers or waits for a service, and not whole requests.
     pub is_part: bool,
     /// Requests in flight, averaged over time.
     pub in_flight: f64,
@@ -247,7 +247,7 @@ pub struct Release {
     pub share: f64,
 }
 
-/// Futures that requests have and do not poll, while they await something else.
+/// Futures that requests hold and do not poll while they await something else.
 #[derive(Clone, Debug, Default)]
 pub struct Unpolled {
     /// Frames at which those futures wait, from the route inwards.
@@ -300,7 +300,7 @@ impl Requests {
         self.routes.iter().find(|route| route.name == name)
     }
 
-    /// Returns the code that let most of the requests at a place go, if it is known.
+    /// Returns the code that released most of the requests at a place, if it is known.
     pub fn release_of(&self, place: &Place) -> Option<&Release> {
         let is_of =
             |release: &&Release| release.route == place.route && release.frames == place.frames;
@@ -313,9 +313,9 @@ impl Requests {
 pub struct Runtime {
     /// Its name.
     pub name: String,
-    /// Delay of its ticks at the 99th percentile, in seconds.
+    /// Delay of the heartbeat's ticks at the 99th percentile, in seconds.
     pub late_p99: f64,
-    /// Time for which the last tick had waited in vain, in seconds.
+    /// Age of the last tick that was not answered yet, in seconds. A tick is a task that the heartbeat spawns.
     pub unanswered: f64,
     /// Longest time for which each worker did not yield, in seconds.
     pub held_worst: Vec<f64>,
@@ -325,7 +325,7 @@ pub struct Runtime {
     pub blocking_wait_p50: f64,
     /// Worst wait of a job for a blocking thread, in seconds.
     pub blocking_wait_worst: f64,
-    /// Time for which the last job had waited in vain, in seconds.
+    /// Age of the last job that has no blocking thread yet, in seconds.
     pub blocking_unanswered: f64,
 }
 
@@ -336,9 +336,9 @@ pub struct Part {
     pub from: i64,
     /// Value at the end.
     pub to: i64,
-    /// Smallest value of the last third, less the largest value of the first third.
+    /// Smallest value of the last third minus the largest value of the first third.
     pub rise: i64,
-    /// Each half of the time has a good part of the rise, in moments enough to tell it from what comes and goes.
+    /// True if each half of the time has at least a quarter of the rise, over enough moments to rule out fluctuation.
     /// A single step, such as a peak that is kept, is not steady.
     pub is_steady: bool,
 }
@@ -448,7 +448,7 @@ pub struct Peers {
     pub most_unaccepted: u32,
     /// Mean of the kernel's round-trip estimates, in milliseconds.
     pub round_trip_ms: Option<f64>,
-    /// Connections on which data had waited to be read for [`UNREAD_LOOKS`] looks or more at the end, and none of it was.
+    /// Connections whose received data had waited for [`UNREAD_LOOKS`] looks or more at the end, with none of it read.
     pub unread: usize,
     /// Most bytes that waited on one of them.
     pub most_unread: u32,

@@ -9,7 +9,7 @@ use crate::evidence::View;
 pub struct Finding {
     /// The rule, or the kind of the wait, for programs: `blocked_worker`, `descriptors`, `lock`.
     pub kind: &'static str,
-    /// Certainty that this is a fault.
+    /// Kind of finding: a fault, a limit or a wait.
     pub level: Level,
     /// Headline, evidence, cause and fix in one paragraph.
     pub says: String,
@@ -23,17 +23,17 @@ pub struct Finding {
     pub fix: String,
     /// The endpoint that shows it.
     pub see: &'static str,
-    /// Likelihood that requests wait for this; larger is likelier.
+    /// Rank among findings: the larger, the likelier is it that requests wait for this ([`thresholds`](crate::thresholds)).
     pub weight: f64,
 }
 
-/// Certainty that a finding is a fault.
+/// Kind of a finding, the surest fault first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// A cause.
+    /// A fault, which is the cause of waits.
     Fault,
-    /// A limit or a full queue: on purpose, or too small.
+    /// A limit or a full queue: a fault if it is too small, and none if it is on purpose.
     Bound,
     /// A wait in this service or its database that takes most of the time; its cause was not seen.
     Wait,
@@ -83,8 +83,8 @@ impl Finding {
         }
     }
 
-    /// Returns the finding in lines; the first says what is wrong and where. From inside, they name the endpoint that shows
-    /// it.
+    /// Returns the finding in lines; the first says what is wrong and where. With [`View::Inside`], the evidence names the
+    /// endpoint that shows it.
     pub fn lines(&self, view: View) -> String {
         let words = Words {
             headline: String::new(),

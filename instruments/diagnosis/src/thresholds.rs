@@ -1,4 +1,7 @@
-//! Thresholds and weights of the rules: when something counts, and how likely it is to hold requests up.
+//! Thresholds and weights of the rules.
+//!
+//! A finding counts from its threshold on. Its weight ranks it among the findings: above 2, nothing else can go on; above 1,
+//! all requests that pass there wait; below 1, some do.
 //!
 //! Each rule's test builds evidence just below a threshold and at it. It expects no finding below, and one at it.
 
@@ -7,9 +10,9 @@ pub use ecosystem::thresholds::{
     FEWEST_ENDED, IN_A_ROW, IN_A_ROW_MS, LISTED, LIVED, PART_OF_SEVERAL, UNPOLLED_REQUESTS,
 };
 
-// Weights: above 2, nothing else can go on; above 1, all requests that pass there wait; below 1, some do.
+// Weights.
 
-/// Weight of threads that run requests and are blocked in a call, plus the share of the worst.
+/// Weight of threads that run requests and are blocked in a call. Added to it is the blocked share of the worst thread.
 pub const BLOCKED_WORKER_WEIGHT: f64 = 2.0;
 /// Weight of requests that wait for each other.
 pub const WAITERS_HOLD_WEIGHT: f64 = 1.95;
@@ -80,13 +83,13 @@ pub const SLOW_CLIENT_WEIGHT: f64 = 0.2;
 pub const MUCH_OF_ROUTE: f64 = 0.4;
 /// Smallest share of a route's time at which a wait that may be on purpose is a cause, such as a wait for a permit.
 pub const MOST_OF_ROUTE: f64 = 0.6;
-/// Smallest share of a route's requests in a wait at which no request counts as past it.
+/// Smallest share of a route's requests in one wait, for the rest to be taken for chance: nobody has passed that wait.
 pub const ALL_OF_ROUTE: f64 = 0.98;
-/// Requests elsewhere than at a lock, on average, which may hold it: its holder is one of them all the time while
-/// others queue, and half of that leaves room for the time between two holders.
+/// Mean number of requests elsewhere than at a lock, from which one of them may hold it. While others queue, the holder is
+/// elsewhere all the time, which is one request. Half of that leaves room for the time between two holders.
 pub const A_HOLDER: f64 = 0.5;
-/// Samples of each request in flight that are expected, from which a holder is not missed by chance: nobody is missed in
-/// ten with a probability of e⁻¹⁰.
+/// Fewest expected samples of each request in flight, for a holder not to be missed by chance. With ten, the chance of no
+/// sample is e⁻¹⁰.
 pub const SAMPLES_OF_EACH: f64 = 10.0;
 /// Milliseconds of a wait within a request, below which there is nothing to win.
 pub const LEAST_MS: f64 = 0.05;
@@ -125,7 +128,8 @@ pub const DROPPED: f64 = 0.1;
 /// Share of given-up requests among all that ended, from which nearly all work is for clients who have left. A service
 /// that is merely overloaded still serves some.
 pub const DROPPED_MOST: f64 = 0.95;
-/// The same if tasks become more meanwhile, which is work for clients who have left; without that it is told as a bound.
+/// Share as [`DROPPED_MOST`] if the number of tasks grows in the same time, which is work for clients who have left. If it
+/// does not grow, the finding is a bound.
 pub const DROPPED_HALF: f64 = 0.5;
 /// Fewest requests that ended badly; fewer may be chance.
 pub const FEWEST_BAD: u64 = 10;
@@ -157,9 +161,9 @@ pub const BUSIEST: f64 = 0.9;
 pub const MANY_BLOCKING: usize = 4;
 /// Most threads of a blocking pool of tokio, unless the program sets another limit.
 pub const POOL_LIMIT: usize = 512;
-/// Shortest CPU time, in seconds, for which a thread did not yield.
+/// Shortest CPU time of a thread without a yield, in seconds.
 pub const HELD: f64 = 0.01;
-/// Shortest CPU time, in seconds, for which a thread did not yield that is a finding even if it is rare.
+/// Shortest CPU time without a yield, in seconds, that is a finding even if it is rare.
 pub const HELD_LONG: f64 = 0.05;
 /// Fewest consecutive moments in one place that count as a hold of the thread.
 pub const HOLD_MOMENTS: u64 = 2;
@@ -173,8 +177,8 @@ pub const FEWEST_SAMPLES: u64 = 5;
 pub const FEWEST_INSIDE: u64 = 3;
 /// Mean number of threads asleep at once from which they are a queue.
 pub const THREAD_QUEUE: f64 = 1.0;
-/// Threads past a lock for each that waits for it, up to which it is a queue: with more, a thread works there for
-/// longer than it waits, and there are several locks at that line.
+/// Most threads past a lock for each waiting thread, for the waits to be a queue. If more are past it, they work there for
+/// longer than they wait, and that line has several locks.
 pub const PAST_PER_WAITER: f64 = 1.0;
 /// Smallest share of the moments in which some thread is past a lock.
 pub const PAST_LOCK: f64 = 0.2;
@@ -185,13 +189,13 @@ pub const ALWAYS: f64 = 0.99;
 
 /// Shortest delay of ticks, in seconds, that counts as late.
 pub const LATE: f64 = 0.05;
-/// Shortest time, in seconds, for which the last tick waited in vain.
+/// Smallest age, in seconds, of the last tick that was not answered.
 pub const UNANSWERED: f64 = 0.1;
 /// Worst wait of a job for a blocking thread, in seconds, from which the pool counts as full.
 pub const POOL_WAIT: f64 = 0.05;
 /// Median wait of a job for a blocking thread, in seconds, from which the pool counts as full.
 pub const POOL_WAIT_P50: f64 = 0.005;
-/// Shortest time, in seconds, for which the last job waited in vain.
+/// Smallest age, in seconds, of the last job that has no blocking thread.
 pub const POOL_UNANSWERED: f64 = 0.2;
 /// Smallest busy share of the busiest runtime.
 pub const UNEVEN_BUSY: f64 = 0.6;
@@ -202,15 +206,16 @@ pub const UNEVEN_IDLE: f64 = 0.2;
 
 /// Share of the CPUs' time from which the CPUs are the limit.
 pub const CPU_LIMIT: f64 = 0.9;
-/// Share of the CPU time that the process wanted and other programs had, from which its times are not its own.
+/// Share of the CPU time that the process wanted and other programs had, from which its times say little about itself.
 pub const CPU_LOST: f64 = 0.2;
-/// Workers for each CPU from which a few blocking calls do not explain their number.
+/// Smallest number of workers for each CPU that a few blocking calls do not explain.
 pub const MANY_WORKERS: usize = 4;
-/// Share of a rise that each half of the time has to have. A straight line has a half in each, a single step has
-/// nothing in one of them.
+/// Smallest share of a rise in each half of the time. A straight line has a half in each; a single step has nothing in one
+/// of them.
 pub const STEADY: f64 = 0.25;
-/// Moments of a rise. What comes and goes has its least three of the last third above its most of the first third in one
-/// of twenty looks, and a good part in each half of the time in fewer; of two moments it has a rise in every other one.
+/// Fewest moments of a rise. A number that only fluctuates seems to rise over two moments in every other look. Over nine,
+/// its smallest of the last three exceeds its largest of the first three in one of twenty looks. That it also rises in both
+/// halves is rarer still.
 pub const MOMENTS_OF_RISE: usize = 9;
 /// Bytes by which memory may grow without being reported.
 pub const LITTLE_MEMORY: i64 = 1 << 20;
@@ -225,7 +230,7 @@ pub const DESCRIPTORS: f64 = 0.8;
 
 /// Fewest connections opened for each finished request.
 pub const OPENED_PER_REQUEST: f64 = 0.3;
-/// Fewest connections opened for each request that a time limit cut, from which its calls are asked again.
+/// Fewest connections opened for each request that a time limit cut, from which its calls count as retried.
 pub const ASKED_AGAIN: f64 = 2.0;
 /// Fewest opened connections; fewer may be a pool that was being filled.
 pub const OPENED: u64 = 20;
