@@ -1,4 +1,4 @@
-//! Tables, plots, flamegraphs and pages of measurements. The same figures give the same bytes.
+//! Tables, plots, flamegraphs and pages of measurements. Equal figures give equal files, byte for byte.
 
 pub mod canvas;
 pub mod flamegraph;

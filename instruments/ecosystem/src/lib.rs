@@ -1,12 +1,14 @@
 //! Meanings of the function names that are found in the stacks of async services.
 //!
 //! The names are data: [`ecosystem.md`](https://docs.rs/crate/ecosystem/latest/source/src/ecosystem.md) lists crates,
-//! modules and functions with what they mean. This crate reads that file once and answers questions about a name.
+//! modules and functions with their meanings. This crate reads that file once and answers questions about a name.
 //!
 //! ```
 //! use ecosystem::{PathMeaning, place_of};
 //!
+//! // Does the crate carry requests, so that its frames are in every stack?
 //! assert!(place_of("hyper").is_some());
+//! // Is the function something to wait for?
 //! assert!(PathMeaning::Primitive.fits("tokio::sync::Mutex::lock"));
 //! ```
 

@@ -15,7 +15,7 @@ pub struct Carrier {
     pub part: &'static str,
 }
 
-/// The part that lies between frames of frameworks: the language, and the frames that await profiles add.
+/// Part of the standard library's crates, and of frames that await profiles add. They lie between frames of frameworks.
 pub const LANGUAGE: &str = "std";
 
 static CARRIERS: LazyLock<Vec<Carrier>> = LazyLock::new(|| {
@@ -35,7 +35,7 @@ pub fn carriers() -> &'static [Carrier] {
     &CARRIERS
 }
 
-/// Returns the position of a crate among the [`carriers`].
+/// Returns the position of a crate among the [`carriers`], from the executor to the handler; `None` for other crates.
 pub fn place_of(krate: &str) -> Option<usize> {
     CARRIERS.iter().position(|carrier| carrier.krate == krate)
 }
@@ -45,7 +45,7 @@ fn column(heading: &str) -> Vec<&'static str> {
     rows(heading).iter().map(|row| name(row[0])).collect()
 }
 
-/// Returns whether a function starts a thread, besides those of the standard library.
+/// Returns whether a function starts a thread. The standard library's own functions are not among them.
 pub fn starts_thread(function: &str) -> bool {
     static STARTS: LazyLock<Vec<&str>> = LazyLock::new(|| column("Functions that start a thread"));
     STARTS.contains(&function)
@@ -140,17 +140,17 @@ macro_rules! meanings {
 }
 
 meanings! {
-    /// Meaning of a path, as readers write it.
+    /// Meaning of a path, as users of the crate write it.
     PathMeaning of "Paths":
     /// Something to wait for: a lock, a timer, a channel, a socket.
     Primitive = "primitive",
-    /// Implementation of a primitive, which no reader calls.
+    /// Implementation of a primitive, which users of the crate do not call.
     Internal = "internal",
-    /// Library within a crate that carries requests, which the reader's code calls.
+    /// Library within a crate that carries requests, which the service's own code calls, such as hyper's client.
     Client = "client",
-    /// Holder of a timer that only ends another wait.
+    /// Holder of a timer that only limits another wait, such as `tokio::time::timeout`.
     Deadline = "deadline",
-    /// Waker of tasks on behalf of the system.
+    /// Code that wakes tasks for the operating system, such as tokio's I/O driver when a socket is ready.
     Driver = "driver",
     /// Tokio's blocking pool.
     BlockingPool = "blocking_pool",
@@ -160,7 +160,7 @@ meanings! {
     Runtime = "runtime",
     /// Timer.
     Sleep = "sleep",
-    /// Waker of a set for one of its members.
+    /// Code that wakes a set of futures because one of its members was woken.
     SetWaker = "set_waker",
     /// Handle of a spawned task.
     Handle = "handle",

@@ -45,9 +45,9 @@ pub enum WaitKind {
     Network,
     /// Another program.
     Process,
-    /// Nothing: the request is being polled.
+    /// Nothing: the request is running, since a thread polls it.
     Running,
-    /// Nothing: the request is to be polled.
+    /// Nothing: the request was woken, and waits for a thread to poll it.
     Ready,
     /// The client of this service.
     Client,

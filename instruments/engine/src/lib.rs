@@ -1,8 +1,15 @@
 //! Compares two servers: starts both, loads them in turns, checks their answers, and judges which is faster, with a
 //! known error rate.
 //!
-//! Its parts follow each other: [`traffic`] describes a load, [`load`] sends it and [`outcome`] is the result;
-//! [`service`] starts a server as a child process; [`comparison`] runs [`rounds`] of two, and [`verdict`] judges them.
+//! A comparison goes through these modules in order:
+//!
+//! 1. [`traffic`] describes a load, and [`answers`] learns the right answers.
+//! 2. [`service`] starts a server as a child process ([`child`]), on CPUs of its own ([`placement`]).
+//! 3. [`load`] sends the load; [`outcome`] is the result.
+//! 4. [`comparison`] runs [`rounds`] of base, change and base again; their figures are [`metric`]s.
+//! 5. [`statistics`] estimates ratios and intervals, and [`verdict`] judges them.
+//!
+//! The other modules serve these: URLs, answers in formats of Prometheus and of profiles, numbers for people.
 
 pub mod answers;
 pub mod ask;

@@ -1,9 +1,10 @@
 //! The loop of every measurement that ends with a verdict: a proof of a chapter, a comparison of two builds, and the tests
 //! that simulate how often either is wrong.
 //!
-//! A round loads the base, the change and one of the two again, in an order that favors none. It counts, unless the
-//! machine's own report sets it aside; its result never does. The rounds that count are judged at a few looks, and the
-//! first look that decides ends the run.
+//! A round loads three servers, in an order that favors none: the base, the change, and one of the two again (the base in
+//! a comparison, the solution in a proof). A round is dropped only for what the machine reports, such as other programs on
+//! the CPU, and never for its result. The other rounds are judged at a few fixed numbers of rounds, the *looks*. The first
+//! look that decides ends the run.
 
 use std::ops::ControlFlow;
 
@@ -16,7 +17,7 @@ pub trait Rounds {
 
     /// Runs round `number`, counted from 0, and loads the servers in this order. Keeps its figures if it counts.
     ///
-    /// Returns `Break` if no other round shall follow, whatever the rounds so far say.
+    /// Returns `Break` if no other round may follow, whatever the rounds so far say.
     ///
     /// # Errors
     ///
@@ -26,15 +27,15 @@ pub trait Rounds {
     /// Returns the number of rounds that count.
     fn counted(&self) -> u32;
 
-    /// Judges the rounds that count, and returns whether more of them would change nothing.
+    /// Judges the rounds that count, and returns whether they decide the verdict.
     fn are_decisive(&mut self) -> bool;
 }
 
-/// Runs rounds until a look decides, the last look is over, or a round says that none shall follow.
+/// Runs rounds until a look decides, the last look is over, or a round says that none may follow.
 ///
 /// # Errors
 ///
-/// Fails as the first round that fails.
+/// Returns the error of the first round that fails.
 pub fn run_until_decided<R: Rounds>(rounds: &mut R, looks: Looks) -> Result<(), R::Error> {
     for number in 0.. {
         if rounds.run(number, triplet(number))?.is_break() {

@@ -1,5 +1,5 @@
-//! Client of `/debug/look`, the report of all instruments of a running service; with the feature `pid`, also a look at any
-//! process from outside.
+//! Client of `/debug/look`, the report of all instruments of a running service. With the feature `pid`, it can also look at
+//! any process from outside.
 
 #[macro_use]
 extern crate terminal;
@@ -22,10 +22,10 @@ use terminal::arguments::number;
 use terminal::exit::{CliError, Exit};
 use terminal::output::{Format, Output};
 
-/// Where to look, and for how long.
+/// Command line of a look: the address or the process, and the time.
 #[derive(Debug, Args)]
 pub struct Look {
-    /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
+    /// Address of its debug endpoints: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
     #[arg(value_name = "URL", required_unless_present_any = ["pid", "name"])]
     pub url: Option<String>,
     /// Look at this process from outside instead, which needs no endpoints (Linux)
@@ -41,7 +41,7 @@ pub struct Look {
     /// Say why the p99 of each route is high: what the slowest 1 % of its requests wait for, beside the rest
     #[arg(long, conflicts_with_all = ["pid", "name"])]
     pub tail: bool,
-    /// For whom the result is written
+    /// Output format
     #[command(flatten)]
     pub output: Output,
 }
@@ -112,7 +112,7 @@ fn by_url(url: &str, options: &Look) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-/// Returns what the debug endpoints at `url` say after `seconds`, as text or as JSON.
+/// Returns the report of the debug endpoints at `url` after `seconds`, as text or as JSON.
 ///
 /// # Errors
 ///

@@ -1,10 +1,12 @@
-//! NUMA nodes of the pages behind some bytes, and the CPU of a thread. The names say
-//! *region* and *processor*, as the crates `region_cached` and `many_cpus` do.
+//! NUMA nodes in which the pages of some bytes lie, and the CPU on which a thread runs. A NUMA node is a part of a
+//! machine's memory that some CPUs reach faster than others.
 //!
 //! The kernel chooses a page's node when the page is first written: usually the node of the CPU that
-//! writes. A program has to ask the kernel where its data is: [`regions`] calls
-//! `move_pages(2)` without a node to move to. [`processor`] returns the CPU of the calling thread. Both
-//! work on Linux only, and return `None` elsewhere.
+//! writes. So a program has to ask the kernel where its data is. [`regions`] does that by `move_pages(2)`, which moves
+//! nothing if it gets no node to move to. [`processor`] returns the CPU of the calling thread. Both work on Linux only,
+//! and return `None` elsewhere.
+//!
+//! The names say *region* for a node and *processor* for a CPU, as the crates `region_cached` and `many_cpus` do.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +14,10 @@ use std::collections::BTreeMap;
 /// times each, which changes no share.
 const PAGE: usize = 4096;
 
-/// Returns the number of pages behind `bytes` in each node, from a sample of at most `sample` pages,
-/// evenly spread. Pages that were never written have no node and are left out.
+/// Returns the number of pages of `bytes` in each node, by the node's number. It looks at a sample of at most `sample`
+/// pages, evenly spread. Pages that were never written have no node and are left out.
 ///
-/// Returns `None` if the system does not tell.
+/// Returns `None` if the system does not tell, for example in a container that forbids the call.
 ///
 /// ```
 /// let bytes = vec![1_u8; 1 << 20];
@@ -28,8 +30,8 @@ pub fn regions(bytes: &[u8], sample: usize) -> Option<BTreeMap<u32, usize>> {
     regions_at(range.start as usize, bytes.len(), sample)
 }
 
-/// Returns the same as [`regions`], for an address that was noted before. The memory behind it may be freed by now:
-/// it is not read, and pages that no longer exist are left out.
+/// Returns the same as [`regions`] for `length` bytes at an address. The memory may have been freed: it is not read, and
+/// pages that no longer exist are left out.
 pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeMap<u32, usize>> {
     let pages = length / PAGE;
     let step = pages.div_ceil(sample.max(1)).max(1);
@@ -44,13 +46,12 @@ pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeM
     Some(counted)
 }
 
-/// Returns the CPU on which the calling thread runs at this moment.
-///
-/// It asks the C library, which works under valgrind too, where there is no vDSO.
+/// Returns the number of the CPU on which the calling thread runs at this moment, or `None` if the system does not tell.
 pub fn processor() -> Option<usize> {
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
     {
+        // The C library works under valgrind too, which has no vDSO.
         // SAFETY: it takes nothing and writes nothing; a negative number is an error.
         unsafe { libc::sched_getcpu() }.try_into().ok()
     }

@@ -1,5 +1,5 @@
-//! Shared parts of terminal programs around the engine: exit codes and their sentences, whole files, git, Ctrl-C,
-//! values on the command line, and the display of progress.
+//! Common parts of the terminal programs around the engine: exit codes and their messages, files that are written whole or
+//! not at all, git, Ctrl-C, values on the command line, and the display of progress.
 
 #[macro_use]
 mod out;
