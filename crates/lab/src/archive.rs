@@ -31,7 +31,7 @@ pub(crate) fn calls_on_this_thread() -> u64 {
     CALLS_HERE.get()
 }
 
-/// Counts a call of the calling thread: a middleware for ureq. From it `/metrics` derives the share of calls that
+/// Middleware for ureq that counts the calls of each thread. `/metrics` derives from it the share of calls that
 /// blocked the reactor's own thread.
 ///
 /// # Errors

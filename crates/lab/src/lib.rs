@@ -27,19 +27,19 @@
 //! }
 //! ```
 //!
-//! [`Lab::start`] reads the command line, raises the limit on open files and binds both listeners.
-//! [`Lab::serve`] answers requests until Ctrl-C. A chapter asks the lab for the rest: a
+//! [`Lab::start`] reads the command line, raises the limit on open files, and binds two listeners: the service's own, and
+//! the admin listener. [`Lab::serve`] answers requests until Ctrl-C. A chapter asks the lab for the rest: a
 //! [`Database`], an [`Upstream`], an [archive](Lab::archive), [`Work`], a [`DataSet`] or a [`Replica`] of it. A chapter
-//! with a real database reports the loans of its pool to [`PoolUse`]. A chapter that answers on threads of its own
-//! gets its [`Connection`]s from [`Lab::dispatch`].
+//! with a real database reports each connection that its pool lends to [`PoolUse`]. A chapter that answers on threads of
+//! its own gets its [`Connection`]s from [`Lab::dispatch`].
 //!
-//! The admin listener of [`debug_endpoints`] serves profiles and counters, on a thread of its own so that a stalled
-//! reactor cannot silence it. The lab adds two pages of JSON. `/debug/placement` lists the copies of the data and
+//! The admin listener of [`debug_endpoints`] serves profiles and counters. It has a thread of its own, so that a stalled
+//! runtime cannot silence it. The lab adds two pages of JSON. `/debug/placement` lists the copies of the data and
 //! their readers (chapters with a [`Replica`]); `/debug/records` lists the stand-in [`Database`]'s latest changes, in
 //! order.
 //!
-//! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `records`, `counters`,
-//! `metrics`, `listener`, `connection`, `dispatcher`, `archive`.
+//! Read the source files in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `records`,
+//! `counters`, `metrics`, `listener`, `connection`, `dispatcher`, `archive`.
 
 #[cfg(feature = "allocations")]
 mod allocations;

@@ -32,8 +32,8 @@ thread_local! {
 /// Pages of a copy that are looked up for one answer of `/debug/placement`.
 const SAMPLE: usize = 4096;
 
-/// A copy of the data in one allocation, so that it lies where one thread has written it. It records
-/// its writer's CPU, and its readers with theirs. A clone is another copy.
+/// A copy of the data in one allocation, so that all its pages lie on the NUMA node of the thread that wrote it. It
+/// records the CPU of that thread, and the CPUs of its readers. A clone is another copy.
 #[derive(Debug)]
 pub struct Replica {
     bytes: Box<[u8]>,

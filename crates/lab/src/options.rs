@@ -87,14 +87,14 @@ pub(crate) struct CommonOptions {
 
     // A thousand ticks a second take about a hundredth of a CPU. Rounds that compare CPU time leave
     // them out.
-    /// Leave out the task that ticks every millisecond, where there is one
+    /// Leave out the task that ticks every millisecond, if the chapter has one
     #[arg(long, hide = true)]
     pub(crate) no_heartbeat: bool,
 }
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DatabaseOptions {
-    /// A call of the stand-in database takes that long
+    /// Duration of a call of the stand-in database, in milliseconds
     #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(..=60_000))]
     pub(crate) database_ms: Option<u64>,
 }
@@ -112,7 +112,7 @@ pub(crate) struct UpstreamOptions {
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
 
-    /// The embedded upstream waits that long before it answers, as one on a network
+    /// Milliseconds that the embedded upstream waits before it answers, as an upstream on a network would
     #[arg(long, value_name = "MS", conflicts_with = "upstream")]
     #[arg(value_parser = value_parser!(u64).range(..=60_000))]
     pub(crate) upstream_latency_ms: Option<u64>,
@@ -121,11 +121,11 @@ pub(crate) struct UpstreamOptions {
     #[arg(long, value_enum, value_name = "HOW", conflicts_with = "upstream")]
     pub(crate) upstream_fault: Option<UpstreamFault>,
 
-    /// It answers so many requests before it fails
+    /// Number of requests that it answers before it fails
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) upstream_fault_after: u64,
 
-    /// It answers again after so many requests that failed
+    /// Number of failed requests after which it answers again
     #[arg(long, value_name = "N")]
     pub(crate) upstream_faults: Option<u64>,
 }
@@ -139,14 +139,14 @@ pub(crate) struct UpstreamTlsOptions {
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DataSetOptions {
-    /// Keep a data set of so many texts
+    /// Number of texts in the data set
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) texts: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct WorkerOptions {
-    /// Use only so many of the CPUs that there are (Linux)
+    /// Number of CPUs to use (Linux)
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(crate) cpus: Option<u32>,
 
@@ -167,7 +167,7 @@ pub(crate) struct ArchiveOptions {
     pub(crate) archive_status: Option<StatusCode>,
 }
 
-/// How the embedded upstream fails.
+/// Failure of the embedded upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum UpstreamFault {
     /// 503, with a body that reads like an answer.
@@ -214,7 +214,7 @@ impl Options {
         self.common.data_seed
     }
 
-    /// Returns whether the workers are started once for each CPU, as if one process ran on each.
+    /// Returns whether to start the chapter's workers once for each CPU, as if a process of its own ran on each.
     pub fn side_by_side(&self) -> bool {
         self.workers.side_by_side
     }

@@ -10,10 +10,10 @@ use terminal::output::{Format, Output};
 #[derive(Debug, Parser)]
 #[command(name = "capstone", bin_name = "cargo workshop capstone")]
 pub struct Cli {
-    /// For whom the scores are written.
+    /// Output format.
     #[command(flatten)]
     pub output: Output,
-    /// Without one: the scores.
+    /// Command; without one, print the scores.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -25,19 +25,19 @@ impl Cli {
     }
 }
 
-/// What is asked.
+/// Command on the ticket shop.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Test the shop, send users to it, and give it a score
     Bench(Bench),
-    /// Draw the scores of all teams whose files are in a folder, again whenever one changes, until Ctrl-C
+    /// Draw the scores of all teams whose files are in a folder, again at every change, until Ctrl-C
     Board {
-        /// Where the files are, and index.html will be
+        /// Folder of the files, into which index.html is written
         folder: PathBuf,
         /// Draw them once
         #[arg(long)]
         once: bool,
-        /// Leave out scores that came later than so many minutes after the first one, for a last hour in the dark
+        /// Leave out scores that came more than this many minutes after the first one, to hide the last hour
         #[arg(long, value_name = "MINUTES", value_parser = number(0_u64..=10_000, "180"))]
         freeze_after: Option<u64>,
     },
@@ -51,13 +51,13 @@ pub enum Command {
     },
     /// Put capstone/ back as it was shipped; your work is kept aside
     Reset {
-        /// As in this commit [default: as it was shipped]
+        /// Put back the files of this commit [default: as it was shipped]
         #[arg(long, value_name = "COMMIT")]
         to: Option<String>,
     },
-    /// Say which files differ from the shipped shop that the rules leave alone
+    /// List changed files that must stay as they were shipped
     Changes {
-        /// Those of this commit, such as a team's branch [default: of the files that lie here]
+        /// Compare this commit, such as a team's branch [default: the files that lie here]
         commit: Option<String>,
     },
     /// Write the fingerprints of the shop's answers, for the users of the bench
@@ -80,16 +80,16 @@ pub struct Bench {
     /// The score that you expect; the history says whether it was in the interval
     #[arg(long, value_name = "SCORE", value_parser = score)]
     pub expect: Option<f64>,
-    /// What you changed, for the history and the board
+    /// Your change in a few words, for the history and the board
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
     /// Keep the score in NAME.json, too, for the board
     #[arg(long, value_name = "NAME", value_parser = crate::team::name, conflicts_with = "no_tests")]
     pub team: Option<String>,
-    /// Where that file is [default: the workshop's folder]
+    /// Folder of that file [default: the workshop's folder]
     #[arg(long, value_name = "FOLDER", requires = "team")]
     pub results: Option<PathBuf>,
-    /// A `PostgreSQL` server, whose schema `capstone` is used up; such a score is not kept
+    /// A `PostgreSQL` server, whose schema `capstone` is overwritten; such a score is not kept
     #[arg(long, value_name = "postgres://…", conflicts_with = "team")]
     pub database: Option<String>,
     /// For people, or one JSON value on standard output

@@ -194,14 +194,13 @@ pub(crate) struct Prove {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) output: Output,
-    /// What is compared with the problem: solution, exercise (your own), or another variant
+    /// Variant to compare with the problem: solution, exercise (your own), or another
     #[arg(long, default_value = "solution")]
     pub(crate) variant: String,
-    /// Most pairs of rounds that the effect is measured with, where the chapter's are too few for a
-    /// noisy machine
+    /// Most pairs of rounds that measure the effect, if the chapter's are too few for a noisy machine
     #[arg(long, value_name = "PAIRS", value_parser = number(1_u32..=1000, "20"))]
     pub(crate) pairs: Option<u32>,
-    /// Where the report goes [default: .workshop/reports]
+    /// Folder for the report [default: .workshop/reports]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) report: Option<PathBuf>,
     /// End with the verdict: no profiles, and no flamegraphs in the report
@@ -210,7 +209,7 @@ pub(crate) struct Prove {
     /// Also the chapter's table of all variants
     #[arg(long)]
     pub(crate) matrix: bool,
-    /// What the services of chapter 4 call; before nginx its baselines are measured, too
+    /// Upstream of chapter 4's services; with nginx, its baselines are measured, too
     #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
     pub(crate) upstream: UpstreamOf,
     /// The database of chapter 9's services, such as `postgres://me@localhost/shop`, instead of a file
@@ -231,7 +230,7 @@ pub(crate) struct Predict {
     /// The chapter's number
     #[arg(value_parser = chapter)]
     pub(crate) chapter: u32,
-    /// How many times better a fix is: a number, or a range such as 10-100
+    /// Factor by which a fix is better: a number, or a range such as 10-100
     #[arg(long, value_name = "TIMES")]
     pub(crate) gain: Option<Range>,
     /// The root cause's count in the problem
@@ -249,7 +248,7 @@ pub(crate) struct Load {
     /// The chapter's number
     #[arg(value_parser = chapter)]
     pub(crate) chapter: u32,
-    /// Which load generator
+    /// Load generator
     #[arg(long, value_enum, default_value_t = With::Embedded)]
     pub(crate) with: With,
     /// Which code answers: problem, exercise, solution, or another variant of the chapter
@@ -275,7 +274,7 @@ pub(crate) struct Load {
     /// A server that runs already, `http://127.0.0.1:8080`, instead of one of our own
     #[arg(long, value_name = "URL")]
     pub(crate) host: Option<String>,
-    /// How the requests of --rate are spaced, an open loop
+    /// Spacing of the requests of --rate: at random moments, or in even steps
     #[arg(long, value_name = "HOW", default_value = "poisson", value_parser = spacing())]
     pub(crate) arrivals: Spacing,
     #[command(flatten)]
@@ -297,7 +296,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     #[arg(value_parser = number(0.1..=600.0, "10"))]
     pub(crate) seconds: f64,
-    /// Where the files go [default: .workshop/profiles]
+    /// Folder for the files [default: .workshop/profiles]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) into: Option<PathBuf>,
     #[command(flatten)]
@@ -309,16 +308,16 @@ pub(crate) struct Capture {
     /// Chapters; all of them if none is named
     #[arg(value_name = "CHAPTER", value_parser = chapter)]
     pub(crate) chapters: Vec<u32>,
-    /// Measure nothing: derive tables, plots and flamegraphs from what is recorded again
+    /// Measure nothing: derive tables, plots and flamegraphs from the records again
     #[arg(long)]
     pub(crate) derive: bool,
-    /// Measure and write nothing: fail if what is derived differs from what is there
+    /// Measure and write nothing: fail if a derived file differs from its record
     #[arg(long, conflicts_with = "derive")]
     pub(crate) verify: bool,
-    /// Instead: prove each chapter once more, and keep what came out beside earlier proofs
+    /// Instead: prove each chapter once more, and keep the result beside earlier proofs
     #[arg(long, conflicts_with_all = ["derive", "verify"])]
     pub(crate) series: bool,
-    /// Instead: what `look` says of each chapter's problem under its load, in ten seconds
+    /// Instead: record the output of `look` on each chapter's problem under its load, in ten seconds
     #[arg(long, conflicts_with_all = ["derive", "verify", "series"])]
     pub(crate) look: bool,
     /// Instead: chapter 7 in a small emulated machine with so many NUMA nodes
@@ -349,11 +348,11 @@ pub(crate) enum UpstreamOf {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// Where CPU time is spent
+    /// Functions that use CPU time
     Cpu,
-    /// What is allocated, and where
+    /// Places that allocate memory
     Heap,
-    /// What requests wait for
+    /// Waits of requests
     Await,
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// The option that every command has that reports something.
+/// Option of every command that reports something.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Output {
     /// For people, or one JSON value on standard output
@@ -10,7 +10,7 @@ pub struct Output {
     pub format: Format,
 }
 
-/// For whom the result is written.
+/// Format of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people

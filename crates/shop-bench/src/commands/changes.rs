@@ -17,7 +17,7 @@ const STAY: [&str; 3] = [
 /// Folders of the code that measures the score.
 const SCORING: [&str; 3] = ["crates", "instruments", "Cargo.toml"];
 
-/// Compares the shop of a commit, or the one that lies here, with the shipped one.
+/// Compares the shop of a commit, or the one in the working tree, with the shipped one.
 ///
 /// # Errors
 ///
@@ -38,11 +38,11 @@ pub fn run(shop: &Shop, commit: Option<&str>) -> Result<Exit, CliError> {
     };
     changed.extend(differing(&shipped.blobs, &theirs));
     if changed.is_empty() {
-        println!("Nothing is changed that the rules leave alone.");
+        println!("No file is changed that must stay as it was shipped.");
         return Ok(Exit::Good);
     }
     Err(CliError::bad(format!(
-        "the rules leave these files as they were shipped, and they differ: {}",
+        "these files must stay as they were shipped, and they are changed: {}",
         changed.join(", ")
     )))
 }
