@@ -1,4 +1,4 @@
-//! What the shop sells, searched by counting the letters that two names share.
+//! The shop's goods, searched by counting the letters that two names share.
 
 pub struct Catalogue {
     names: Vec<String>,

@@ -92,7 +92,7 @@ async fn metrics(State(shop): State<Arc<Shop>>) -> String {
 /// The command line.
 struct Arguments {
     port: u16,
-    /// Of the debug endpoints.
+    /// Port of the debug endpoints.
     admin_port: u16,
     is_fixed: bool,
 }

@@ -169,7 +169,7 @@ impl Meaning {
 /// Meanings of the stacks that were seen.
 #[derive(Default)]
 struct Meanings {
-    /// Those of waits, by their ID.
+    /// Meanings of waits, by their ID.
     waits: Vec<Meaning>,
     /// Stacks that ended waits for a handle: true if a thread of the blocking pool did, None if the names are not known.
     releases: HashMap<StackId, Option<bool>>,

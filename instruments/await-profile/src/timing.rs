@@ -1,4 +1,4 @@
-//! What the times of requests count for.
+//! Uses of a request's time.
 
 /// Use of a request's time, if it is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -81,7 +81,7 @@ async fn blocks(condition: &Condvar, lock: &Mutex<u32>, messages: &mpsc::Receive
     tokio::runtime::Handle::current().block_on(yield_now()); // !
 }
 
-/// What is right stays quiet.
+/// Right code, of which Clippy reports nothing.
 async fn right(lock: &tokio::sync::Mutex<u32>, map: &DashMap<u32, u32>) -> u32 {
     let one = { *lock.lock().await };
     let other = map.get(&1).map(|value| *value);

@@ -1,6 +1,6 @@
-//! What the layer costs, what recording incidents and counting waits cost beside it, and what a tail profile costs beyond an
-//! ordinary one: CPU time per request of three servers of one run. One does what is measured; two do not, and show the
-//! noise.
+//! Costs of the layer, of recorded incidents and of counted waits, and of a tail profile beyond an ordinary one. The figure
+//! is the CPU time per request of three servers in one run. One of them does the work in question; the other two do not, and
+//! show the noise.
 //!
 //! ```sh
 //! cargo run --release -p debug-endpoints --example cost -- armed 2000    # the layer, against an empty one: in turns
@@ -12,7 +12,7 @@
 //!
 //! Without `--release` this package is not optimised, nor is what the compiler writes into it of axum, hyper and the layer.
 //!
-//! In rounds of five seconds, each server is under 1,000 requests per second that arrive at random. A request is dear
+//! In rounds of five seconds, each server is under 1,000 requests per second that arrive at random. A request is expensive
 //! then, since most of them wake a thread, and the figure is a share of it. In turns, a server gets a request on all
 //! connections at once, then another server does, in random order. A request is cheap then, so a microsecond shows.
 

@@ -43,15 +43,15 @@ struct Moment {
     tasks: i64,
 }
 
-/// Asks the allocator what is live, and not often if that takes long.
+/// Asks the allocator for its live bytes, less often if that takes long.
 struct Count {
     due: Instant,
-    /// How long it took the last time.
+    /// Time that the last count took.
     took: Duration,
 }
 
 impl Count {
-    /// What is live, or nothing if it was asked a moment ago.
+    /// Returns the live bytes; None if the last count is too recent.
     fn live(&mut self) -> Option<i64> {
         let began = Instant::now();
         if began < self.due {

@@ -70,7 +70,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("shared_connection", connections::shared),
 ];
 
-/// What to do about a wait; nothing where nothing is known.
+/// Returns the remedy for a wait; empty if none is known.
 fn fix_of(wait: Wait) -> String {
     match wait.fix {
         "–" => String::new(),

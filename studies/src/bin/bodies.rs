@@ -139,7 +139,7 @@ fn mixed_cells(folders: &[(&str, PathBuf)]) -> Vec<Cell> {
 struct Measured {
     batches_ms: Vec<f64>,
     late_ms: Vec<f64>,
-    /// Of each round, in bytes.
+    /// Memory of each round, in bytes.
     memory: Vec<f64>,
     in_files: Vec<f64>,
     copies: f64,
@@ -367,7 +367,7 @@ fn chunk(length: u64, number: u64, from: u64) -> Vec<u8> {
 struct Summary {
     length: u64,
     highest: u8,
-    /// Where the highest byte first is.
+    /// Position of the first highest byte.
     position: u64,
     sum: u64,
 }

@@ -44,10 +44,10 @@ struct Arguments {
     /// Measure only the beginning and the last so many shops
     #[arg(long, value_name = "SHOPS")]
     last: Option<usize>,
-    /// Also the changes in another order, drawn with this number
+    /// Measure the changes in another order, too, which is drawn with this seed
     #[arg(long, value_name = "SEED")]
     order: Vec<u64>,
-    /// Of such an order, measure only so many changes
+    /// Number of changes to measure in such an order
     #[arg(long, value_name = "CHANGES", default_value_t = 10)]
     until: usize,
     /// Build all shops, and measure none

@@ -1,4 +1,4 @@
-//! What `capstone/reference` says of the ticket shop: the way, its pictures, and each fault alone.
+//! Checks of `capstone/reference`: the way up, its pictures, and each fault alone.
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-//! What a page says of a box is what the drawing on it says.
+//! Pages say the same about a box as the drawings on them.
 
 use std::fs;
 

@@ -19,10 +19,10 @@ use debug_endpoints::DebugEndpoints;
 /// A service with one fault.
 #[derive(Parser)]
 struct Arguments {
-    /// Where the service listens.
+    /// Port on which the service listens.
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Where the debug endpoints do.
+    /// Port on which the debug endpoints listen.
     #[arg(long, default_value_t = 6060)]
     admin: u16,
     /// Runs without the fault.
@@ -101,7 +101,7 @@ mod tests {
         Ok(answer)
     }
 
-    /// What the endpoints say of a service under the load of four users.
+    /// Returns the report of the endpoints on a service under the load of four users.
     fn told_of_the_fault() -> std::io::Result<[String; 2]> {
         let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let (listener, admin) = (free()?, free()?);

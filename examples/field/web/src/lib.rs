@@ -1,4 +1,4 @@
-//! What the cases share: their arguments, the endpoints as the book tells to add them, an upstream, and work.
+//! Common parts of the cases: their arguments, the endpoints as the book adds them, an upstream, and work.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc;
@@ -14,10 +14,10 @@ use tokio::net::TcpListener;
 /// A service with one fault that people reported.
 #[derive(Debug, Clone, Parser)]
 pub struct Arguments {
-    /// Where the service listens.
+    /// Port on which the service listens.
     #[arg(long, env, default_value_t = 8080)]
     pub port: u16,
-    /// Where the debug endpoints listen; without it there are none.
+    /// Port on which the debug endpoints listen; without it there are none.
     #[arg(long)]
     pub admin: Option<u16>,
     /// Runs without the fault.
@@ -26,7 +26,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Those of this process.
+    /// Returns the arguments of this process.
     #[must_use]
     pub fn of_process() -> Self {
         Self::parse()
@@ -42,7 +42,7 @@ pub async fn serve(arguments: &Arguments, routes: Router) -> std::io::Result<()>
     serve_with(arguments, routes, true).await
 }
 
-/// As [`serve`], on connections with the option `TCP_NODELAY` or without.
+/// Serves as [`serve`] does, on connections with or without the option `TCP_NODELAY`.
 ///
 /// # Errors
 ///

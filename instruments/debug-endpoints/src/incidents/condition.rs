@@ -1,13 +1,13 @@
-//! A condition that may become an incident: what is suspected has to be confirmed, with a CPU for the service.
+//! A condition that may become an incident. It must be confirmed at a time when the service has a CPU.
 
-/// Whether the threads that run requests had a CPU when they wanted one.
+/// Supply of CPUs to the threads that run requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cpu {
     /// Nobody has measured it.
     NotAsked,
-    /// They had, or this system does not tell.
+    /// They had a CPU when they wanted one, or this system does not tell.
     Had,
-    /// They had not, for most of the time, and other programs were the cause.
+    /// For most of the time they had no CPU, because of other programs.
     Lacked,
 }
 

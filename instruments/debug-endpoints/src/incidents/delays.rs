@@ -1,4 +1,4 @@
-//! Whether the threads that run requests have a CPU when they want one, by the scheduler's times. Linux only.
+//! Waits for a CPU of the threads that run requests, by the scheduler's times. Linux only.
 
 use std::collections::HashMap;
 use std::fs;

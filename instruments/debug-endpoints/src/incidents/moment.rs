@@ -1,4 +1,4 @@
-//! What threads did at the moment of an incident, in sentences and as folded stacks.
+//! Threads at the moment of an incident, in sentences and as folded stacks.
 
 use diagnosis::threads::{Stack, State, Thread, ThreadProfile};
 

@@ -1,4 +1,4 @@
-//! What is recorded as an incident.
+//! Conditions under which an incident is recorded.
 
 use std::time::Duration;
 

@@ -192,7 +192,7 @@ mod tests {
     use crate::testing::of_threads;
     use crate::threads::testing::{LOCK, WORKER, in_call, runs};
 
-    /// What is said of workers that did this in 100 moments.
+    /// Returns the finding on workers that did this in 100 moments.
     fn said(workers: Vec<Vec<Stack>>) -> Option<String> {
         let mut threads = Vec::new();
         for did in workers {

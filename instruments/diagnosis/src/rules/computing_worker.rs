@@ -124,7 +124,7 @@ mod tests {
         said_of(threads)
     }
 
-    /// What either rule on workers says.
+    /// Returns the finding of the two rules on workers.
     fn said_of(threads: Vec<Thread>) -> Option<String> {
         let evidence = of_threads(threads, 0.05);
         let mut found = look(&evidence);

@@ -25,7 +25,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 
 /// Waits at one line that follow each other within a request.
 struct Row {
-    /// What is waited for at that line, what most requests wait for first.
+    /// Waits at that line, the one with most requests first.
     waits: Vec<Waiting>,
     /// Number of such waits in a request.
     times: f64,

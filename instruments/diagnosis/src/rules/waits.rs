@@ -34,7 +34,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// How sure it is that a wait is a cause, and its weight; nothing if it is none.
+/// Returns the level and the weight of a wait as a finding; None if it is no finding.
 pub(crate) fn judged(waiting: &Waiting) -> Option<(Level, f64)> {
     let weight = |base: f64| base + waiting.share / 2.0;
     let is_much = waiting.share >= MUCH_OF_ROUTE;
@@ -151,7 +151,7 @@ mod tests {
 
     const LINE: &str = "shop::read (src/read.rs:7)";
 
-    /// Of ten requests in flight such a share waits, and the rest computes.
+    /// Returns evidence of ten requests in flight, of which this share waits and the rest computes.
     fn waiting(leaf: &str, share: f64) -> Evidence {
         evidence(
             &[route("GET /read", 10.0, 100)],

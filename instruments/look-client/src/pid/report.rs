@@ -30,7 +30,7 @@ const LANGUAGE: [&str; 3] = ["std::", "core::", "alloc::"];
 /// Most addresses that are shown.
 const MOST_PEERS: usize = 5;
 
-/// What shows the rest, as lines of a service's own code.
+/// Lines for a service's own code that show its requests and waits.
 const THREE_LINES: &str = "    let debug = debug_endpoints::DebugEndpoints::new();\n    \
      debug.listen(\"127.0.0.1:6060\")?;\n    \
      let app = app.layer(debug.layer());";

@@ -12,7 +12,7 @@ use axum::routing::get;
 use field::Arguments;
 use tokio::sync::oneshot::{self, Sender};
 
-/// What is computed after the answer.
+/// Work after the answer.
 fn keep_accounts() {
     field::compute(Duration::from_millis(20));
 }

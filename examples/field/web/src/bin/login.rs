@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tower::Layer;
 use warp::Filter;
 
-/// Of bcrypt; more is usual.
+/// Cost of bcrypt; more is usual.
 const COST: u32 = 8;
 
 async fn login(user: String, is_fixed: bool) -> Result<String, warp::Rejection> {

@@ -11,10 +11,10 @@ use axum::extract::State;
 use axum::routing::get;
 use field::Arguments;
 
-/// How long a visitor that does not come back is remembered, in the fixed service.
+/// Time for which the fixed service remembers a visitor who does not come back.
 const REMEMBERED: Duration = Duration::from_millis(500);
 
-/// What is kept of one visitor.
+/// Data of one visitor.
 struct Session {
     last_seen: Instant,
     _page: Vec<u8>,
