@@ -51,14 +51,14 @@ const SPARED: u32 = 1_000;
 pub struct CountedWait {
     /// Label of the route. Beyond 32 routes, the others are added up as `(other routes)`.
     pub route: Arc<str>,
-    /// Kind of the wait. `Running` and `Ready` are no waits: their requests are polled, or are to be polled. None if the
-    /// wait is not well known, or was over before it could be seen.
+    /// Kind of the wait. `Running` and `Ready` are no waits: a thread polls the request, or the request waits to be polled.
+    /// None if the wait is not well known, or was over before it could be seen.
     pub wait: Option<WaitKind>,
     /// Seconds that all requests of the route together spent there since counting began.
     pub seconds: f64,
 }
 
-/// Handle of waits that are counted until the last clone of it is dropped. Made by
+/// Handle of counted waits. Counting ends with its last clone. Made by
 /// [`AwaitProfiler::count_waits`](crate::AwaitProfiler::count_waits).
 #[derive(Clone, Debug)]
 pub struct WaitCounts {

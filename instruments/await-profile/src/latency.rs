@@ -1,4 +1,4 @@
-//! Latencies of the last minute by route, of which the memory is bounded.
+//! Latencies of the last minute by route, in bounded memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;

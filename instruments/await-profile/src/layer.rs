@@ -89,7 +89,7 @@ impl AwaitProfiler {
     ///
     /// The future ends when it has the head of the response, but a streamed body may wait for long
     /// after that. So a streamed body is in flight as a route of its own, `body of GET /events`. A profile
-    /// shows whether it waits for what it sends, or for the client to take it. With the feature `axum`,
+    /// shows whether it waits for its data, or for the client to take it. With the feature `axum`,
     /// streamed bodies of axum are tracked; for others see [`with_bodies`](AwaitLayer::with_bodies).
     ///
     /// ```

@@ -1,9 +1,8 @@
 //! Flamegraphs of what the requests of an async service wait for.
 //!
 //! A CPU profile of a service that waits for a lock shows an idle machine. This crate draws the
-//! other picture. It samples all requests in flight over time. For each it shows the chain of awaits
-//! in which the request is suspended, down to the lock, timer, channel or socket. It needs stable
-//! Rust and no compiler flags, and works with any executor.
+//! other picture. It samples requests in flight, and shows the chain of awaits in which each is suspended, down to
+//! the lock, timer, channel or socket. It needs stable Rust and no compiler flags, and works with any executor.
 //!
 //! # An axum service
 //!
@@ -62,8 +61,8 @@
 //! `debug = "limited"` and `strip = "none"` in their profile keep all that is needed.
 //! `"line-tables-only"` loses the names of inlined functions.
 //!
-//! [`Profile::tail`] tells what the slowest requests of each route waited for, beside the rest, if the profile was
-//! taken with [`ProfileOptions::tail`].
+//! A profile with [`ProfileOptions::tail`] also has [`Profile::tail`]: the waits of each route's slowest requests, beside
+//! those of the rest. [`AwaitProfiler::count_waits`] counts the seconds of each kind of wait all the time, for metrics.
 //!
 //! # What it cannot see
 //!
@@ -78,8 +77,7 @@
 //! # Features
 //!
 //! On by default: `tower` (the layers), `flamegraph` (SVG, by inferno), `pprof`
-//! (protobuf), `serde` (the summary as data). Also `axum` (routes named as it matched
-//! them).
+//! (protobuf), `serde` (the summary as data). Off by default: `axum` (routes named as axum matched them).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

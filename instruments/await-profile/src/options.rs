@@ -16,8 +16,8 @@ pub struct ProfileOptions {
     /// Crates to treat as the reader's own. By default, own code is everything that was compiled
     /// from outside cargo's registry, git dependencies and the toolchain.
     pub own_crates: Option<Vec<String>>,
-    /// Paths, as `Frames::All` shows them, of types or modules that hold a timer only to give up their
-    /// wait. Those of tokio, tower, reqwest and tonic are known.
+    /// Paths, as `Frames::All` shows them, of types or modules that hold a timer only to limit another wait.
+    /// Those of tokio, tower, reqwest and tonic are known.
     pub deadlines: Vec<String>,
     /// Percentile above which a route's requests are its tail. None for an ordinary profile.
     pub tail: Option<Percentile>,
@@ -53,7 +53,7 @@ impl ProfileOptions {
         self
     }
 
-    /// Names types or modules that hold a timer only to give up their wait (`my_service::Deadline`).
+    /// Names types or modules that hold a timer only to limit another wait (`my_service::Deadline`).
     /// A profile leaves out their timer, like that of `tokio::time::timeout`, unless the request waits
     /// for nothing else.
     #[must_use]
@@ -62,8 +62,8 @@ impl ProfileOptions {
         self
     }
 
-    /// Takes a tail profile: the time of every request is known, so that what a route's slowest requests waited for is
-    /// told from the rest. See [`Profile::tail`](crate::Profile::tail).
+    /// Takes a tail profile, which knows the time of every request. It sets the waits of a route's slowest requests beside
+    /// those of the rest: see [`Profile::tail`](crate::Profile::tail).
     #[must_use]
     pub fn tail(mut self, percentile: Percentile) -> Self {
         self.tail = Some(percentile);

@@ -1,4 +1,4 @@
-//! Percentile of the latencies of a route, from which its slowest requests are told.
+//! Percentile of a route's latencies, above which its requests are the slowest.
 
 use std::fmt;
 use std::str::FromStr;

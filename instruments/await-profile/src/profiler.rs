@@ -20,9 +20,9 @@ use crate::watched;
 
 /// Takes await profiles of the futures that it wraps.
 ///
-/// It is a handle, and its clones belong to the same profiler. A service usually has one. Its
-/// registry takes some kilobytes, which are freed with the last of its handles, layers and
-/// wrapped futures, once no profile is being taken.
+/// This is a handle: its clones belong to the same profiler. A service usually has one. The
+/// registry takes some kilobytes, which are freed with the last handle, layer and
+/// wrapped future, once no profile is being taken.
 ///
 /// # What it costs
 ///
@@ -98,13 +98,13 @@ impl AwaitProfiler {
     }
 
     /// Counts, from now on, the seconds that requests of each route spend in each kind of wait, for metrics. A thread of
-    /// its own takes ten samples a second, until the last clone of the result is dropped. Profiles can be taken
-    /// meanwhile.
+    /// its own takes ten samples a second, until the last clone of the result is dropped. Profiles can be taken at the
+    /// same time.
     ///
-    /// The seconds are an estimate. In `n` samples, a share `p` of the time of all requests in flight has a standard
-    /// error of `sqrt((1 - p) / (p n))` of itself, if the samples are independent: a tenth of the time is known to 6 % after
-    /// five minutes, and to 2 % after an hour. It is more if the number of requests in flight changes much. New places
-    /// count once their names are known, ten seconds later or more.
+    /// The seconds are an estimate. In `n` independent samples, a share `p` of the time of all requests in flight has a
+    /// relative standard error of `sqrt((1 - p) / (p n))`: for a tenth of the time, 6 % after five minutes and 2 % after an
+    /// hour. It is more if the number of requests in flight changes much. New places count once their names are known, ten
+    /// seconds later or more.
     ///
     /// # Errors
     ///

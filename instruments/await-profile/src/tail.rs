@@ -111,7 +111,7 @@ pub enum TailFinding {
     TooFewSamples,
     /// The slowest requests take about as long as the rest.
     NoTail,
-    /// The slowest requests take longer, at the places that are told.
+    /// The slowest requests take longer, at [`TailRoute::places`].
     Tail,
 }
 
@@ -197,7 +197,7 @@ struct PlaceSums {
 }
 
 impl Profile {
-    /// Returns what the slowest requests of each route waited for, beside the rest. None if this is no tail profile:
+    /// Returns the waits of each route's slowest requests, beside those of the rest. None if this is no tail profile:
     /// see [`ProfileOptions::tail`](crate::ProfileOptions::tail).
     pub fn tail(&self) -> Option<Tail> {
         let times = self.collected.tail.as_ref()?;
@@ -460,7 +460,7 @@ impl fmt::Display for Tail {
 }
 
 impl Tail {
-    /// Returns which requests are left out, as a sentence.
+    /// Returns a sentence on the requests that are left out.
     pub fn left_out(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),

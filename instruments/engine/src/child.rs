@@ -1,7 +1,7 @@
-//! The one way to start another program, so that it does not outlive this one, however this one ends.
+//! Starts other programs, so that none outlives this one, however this one ends.
 //!
-//! A child is a group of processes of its own. Ctrl-C in the terminal reaches the workshop alone, which then ends its
-//! children. A child that ends by itself takes with it what it left in its group.
+//! A child is a group of processes of its own. Ctrl-C in the terminal reaches only this process, which then ends its
+//! children. If a child ends by itself, the rest of its group ends with it.
 //!
 //! On Unix each child has a *watcher*, a shell of a few lines in the child's group. It waits until this process is
 //! gone, even by `kill -9`, and then ends the group.

@@ -1,4 +1,4 @@
-//! Login: a first request to a server, by which it knows the user of all others.
+//! Login: a first request to a server, which identifies the user of all others.
 
 use hyper::header::SET_COOKIE;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// Logs in, and returns the headers by which this server knows the user.
+    /// Logs in, and returns the headers that identify the user to this server.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Two builds of a service, measured beside each other: rounds as data.
+//! Figures of two builds that were measured side by side: rounds as data.
 
 use std::collections::BTreeMap;
 

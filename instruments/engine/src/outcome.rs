@@ -35,14 +35,14 @@ impl std::fmt::Display for GeneratorKind {
     }
 }
 
-/// The generator as part of the instrument: a figure is no better than its generator.
+/// Description of the generator, and the CPU time that it had.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorFacts {
     /// Name of the program.
     pub name: GeneratorKind,
     /// Its version.
     pub version: String,
-    /// CPU time used, as a share (0 to 1) of the time that it was given; `None` where it could not be measured.
+    /// CPU time used, as a share (0 to 1) of the CPU time that it could have; `None` if it could not be measured.
     pub cpu_share: Option<f64>,
     /// Share (0 to 1) of the recorded span in which the generator was ready to run but its
     /// CPU was busy with something else; `None` where the system does not tell.
