@@ -1,8 +1,8 @@
 //! Exercise: keep the reactor free while requests compute.
 //!
-//! A runtime runs a task until the task awaits something. What computes awaits
-//! nothing: for as long as it takes, nobody is accepted, read or answered by that
-//! thread, and no timer fires.
+//! A runtime runs a task until the task awaits something. Code that computes awaits
+//! nothing. Until it ends, its thread accepts, reads and answers nobody, and no
+//! timer of that thread fires.
 //!
 //! Change the code below so that no request waits for another one's work on the
 //! runtime's thread, and so that no more pieces of work run at once than there are

@@ -4,7 +4,7 @@
 //! This service's pool has five, and an order keeps one from its first statement
 //! to its last. In between it asks another service for the price, which takes far
 //! longer than all its statements together. Find out what the connection does
-//! meanwhile.
+//! during that time.
 //!
 //! Change the code below so that no order holds a connection while it waits for
 //! the price. Each must be answered as before, at a price of its own. Stock and
