@@ -1,4 +1,4 @@
-//! What the service knows: its clients, shared by all requests.
+//! Clients that the service knows, shared by all requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 pub(crate) struct Client {
     /// Stable number of the client.
     pub(crate) id: u64,
-    /// What the client wants to hear about; nothing reads it yet.
+    /// Subjects that the client wants to hear about; nothing reads them yet.
     #[allow(dead_code)]
     pub(crate) topics: Vec<String>,
 }

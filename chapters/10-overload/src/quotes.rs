@@ -1,4 +1,4 @@
-//! What all variants share: the database that knows the quotes, its connections, and the answers.
+//! Common parts of all variants: the database that knows the quotes, its connections, and the answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) const CALL: Duration = Duration::from_millis(20);
 pub(crate) const CLIENTS_WAIT: Duration = Duration::from_millis(250);
 // ANCHOR_END: capacity
 
-/// What every request needs. Clones share the connections.
+/// State for every request. Clones share the connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Quotes {
     database: Database,

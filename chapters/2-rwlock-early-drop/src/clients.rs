@@ -1,4 +1,4 @@
-//! What the service knows: its clients, and what they want to hear about.
+//! Clients that the service knows, and the subjects that they want to hear about.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! What every variant does, and the routes by which it is asked.
+//! Operations of every variant, and their routes.
 
 use warp::filters::BoxedFilter;
 use warp::http::StatusCode;
@@ -7,8 +7,8 @@ use warp::reply::Response;
 use warp::{Filter, Reply};
 
 // ANCHOR: service
-/// What the routes ask for. The variants differ in the lock that they take, and in how long they
-/// keep it.
+/// Operations behind the routes. The variants differ in the lock that they take, and in how long they
+/// hold it.
 pub(crate) trait Service: Clone + Send + Sync + 'static {
     /// Asks the database, then answers the sum of all clients' ids.
     fn read(&self) -> impl Future<Output = String> + Send;

@@ -1,4 +1,4 @@
-//! What the service knows: its clients, who do not change while it runs.
+//! Clients that the service knows; they do not change while it runs.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use std::sync::Arc;
 pub struct Client {
     /// Stable number of the client.
     pub id: u64,
-    /// What a list is sorted by.
+    /// First key by which a list is sorted.
     pub last_name: String,
-    /// And by this one where the last names are equal.
+    /// Second key, for equal last names.
     pub first_name: String,
 }
 
 impl Client {
-    /// As it is printed.
+    /// Returns the name as it is printed.
     pub fn name(&self) -> String {
         format!("{} {}", self.first_name, self.last_name)
     }

@@ -4,7 +4,7 @@ use warp::{Filter, Rejection};
 
 use crate::clients::{Client, Clients};
 
-/// How many clients are on a page.
+/// Number of clients on a page.
 const PAGE: usize = 10;
 
 // ANCHOR: routes

@@ -71,7 +71,7 @@ pub(crate) fn tls_solution(upstream: Upstream, own: &[u8]) -> Result<Router> {
     Ok(routes(upstream, move || Ok(client.clone())))
 }
 
-/// What `Client::new()` builds, but for one more certificate that it trusts.
+/// Builds the same as `Client::new()`, with one more certificate that it trusts.
 fn trusting(certificate: &Certificate) -> Result<Client> {
     let client = Client::builder().tls_certs_merge([certificate.clone()]);
     client.build()

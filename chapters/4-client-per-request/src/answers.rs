@@ -1,4 +1,4 @@
-//! What the service answers, whichever client it asks the upstream with.
+//! Answers of the service, whichever client it asks the upstream with.
 
 use std::error::Error;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-/// How long a request waits for the upstream.
+/// Longest time that a request waits for the upstream.
 ///
-/// No client has such a limit unless it is told: without one, an upstream that hangs would keep
-/// every request of this service waiting with it.
+/// No client has such a limit by default. Without one, an upstream that hangs would keep every request
+/// of this service waiting.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What the upstream answers, and this service after it.
+/// Answer of the upstream, which this service passes on.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Message {
     status: u16,

@@ -3,7 +3,7 @@
 use tokio::runtime::{Builder, Runtime};
 
 // ANCHOR: runtime
-/// What `#[tokio::main]` builds: a worker thread for each CPU.
+/// Runtime as `#[tokio::main]` builds it: a worker thread for each CPU.
 pub(crate) fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }

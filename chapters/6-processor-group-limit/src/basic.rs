@@ -7,7 +7,7 @@ use crate::service::routes;
 use crate::texts::Texts;
 
 // ANCHOR: serve
-/// What `#[tokio::main]` and `axum::serve` make.
+/// Runtime and server as `#[tokio::main]` and `axum::serve` make them.
 pub(crate) fn serve(options: Options, texts: Texts) -> Result<(), lab::Error> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

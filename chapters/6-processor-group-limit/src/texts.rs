@@ -18,7 +18,7 @@ impl Texts {
         Ok(Self(options.data_set((first..last).map(text).collect())))
     }
 
-    /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
+    /// Returns whether `body` begins with one of them. None of them ever matches, so every text is compared.
     pub(crate) fn any_begins(&self, body: &str) -> bool {
         self.0
             .scan(|texts| texts.iter().any(|text| body.starts_with(text.as_str())))

@@ -14,7 +14,7 @@ use crate::texts::Texts;
 /// another one is idle.
 pub(crate) const QUEUE: usize = 4;
 
-/// Where the main thread puts a worker's connections.
+/// Queue into which the main thread puts a worker's connections.
 pub(crate) type Queue = Sender<Connection>;
 
 // ANCHOR: worker

@@ -58,7 +58,7 @@ fn on_every_cpu(texts: &Texts, body: &str, seconds: u64) -> u64 {
     scans.into_inner()
 }
 
-/// As the chapter's, one after the other in one allocation.
+/// Texts as in the chapter, one after the other in one allocation.
 struct Texts(Vec<u8>);
 
 impl Texts {

@@ -8,7 +8,7 @@ use many_cpus::SystemHardware;
 /// Bytes of a text: 20 digits, 32 times.
 const BYTES: usize = 640;
 
-/// How many texts there are, and the number of the first.
+/// Number of texts, and the number of the first one.
 static WHICH: OnceLock<(usize, u64)> = OnceLock::new();
 
 /// Decides how many texts there will be: as many as the command line says, or as fit the machine. A copy
@@ -37,7 +37,7 @@ impl Texts {
         Self(Replica::from(bytes))
     }
 
-    /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
+    /// Returns whether `body` begins with one of them. None of them ever matches, so every text is compared.
     pub(crate) fn any_begins(&self, body: &str) -> bool {
         let body = body.as_bytes();
         self.0

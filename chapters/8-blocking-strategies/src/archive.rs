@@ -7,7 +7,7 @@ use ureq::Agent;
 
 use crate::{BLOCKING_THREADS, Error, Summary};
 
-/// Where bodies are kept. Clones share their connections.
+/// Client of the archive that keeps bodies. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Archive {
     agent: Agent,
@@ -49,7 +49,7 @@ impl Archive {
 }
 
 impl KeptBody {
-    /// Where the archive has the part with this number; the first is 0.
+    /// Returns the address of the part with this number; the first is 0.
     pub fn url(&self, part: u64) -> String {
         format!("{}/{part}", self.url)
     }
@@ -59,7 +59,7 @@ impl KeptBody {
     ///
     /// # Errors
     ///
-    /// When the archive does not take it, for instance because it is full.
+    /// Returns an error if the archive does not take it, for instance because it is full.
     pub fn push(&mut self, part: &[u8]) -> Result<(), Error> {
         self.agent.put(self.url(self.parts)).send(part)?;
         self.parts += 1;
@@ -68,12 +68,12 @@ impl KeptBody {
     // ANCHOR_END: push
 
     // ANCHOR: append
-    /// As [`KeptBody::push`]. Takes and returns the body, so that it can be sent to another thread and
-    /// back.
+    /// Does the same as [`KeptBody::push`], but takes and returns the body, so that it can be sent to
+    /// another thread and back.
     ///
     /// # Errors
     ///
-    /// As [`KeptBody::push`].
+    /// Returns the errors of [`KeptBody::push`].
     pub fn append(mut self, part: &[u8]) -> Result<Self, Error> {
         self.push(part)?;
         Ok(self)

@@ -1,4 +1,4 @@
-//! Where bodies come from: the upstream, a part at a time.
+//! Upstream from which bodies come, a part at a time.
 
 use bytes::{Bytes, BytesMut};
 use reqwest::{Client, Response};
@@ -23,7 +23,7 @@ pub struct Bodies {
 pub struct Body {
     response: Response,
     length: u64,
-    /// What came beyond the last part.
+    /// Bytes that came after the last whole part.
     rest: BytesMut,
 }
 

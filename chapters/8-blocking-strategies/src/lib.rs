@@ -21,17 +21,17 @@ pub use error::Error;
 pub use pool::Pool;
 pub use summary::Summary;
 
-/// Threads for code that blocks, at most.
+/// Most threads for code that blocks.
 pub const BLOCKING_THREADS: usize = 8;
 
-/// What every request needs. Clones are cheap and share everything.
+/// State for every request. Clones are cheap and share everything.
 #[derive(Debug, Clone)]
 pub struct Service {
-    /// Where bodies come from.
+    /// Upstream from which bodies come.
     pub bodies: Bodies,
-    /// Where they are kept.
+    /// Archive in which they are kept.
     pub archive: Archive,
-    /// What a ping asks whether it is there.
+    /// Database that a ping calls.
     pub database: Database,
     /// An asynchronous client for any other server.
     pub client: reqwest::Client,

@@ -25,7 +25,7 @@ enum Variant {
     AsyncClient,
 }
 
-/// What a ping takes with nobody else there.
+/// Duration of a ping without other requests.
 const DATABASE_CALL: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! What all variants share: what is ordered, what is answered, and who knows the prices.
+//! Common parts of all variants: orders, answers, and the service that knows the prices.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use sqlx::{query_as, query_scalar};
 
 use crate::store::{DbConnection, DbPool};
 
-/// What every request needs. Clones share the pool and the client.
+/// State for every request. Clones share the pool and the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Shop {
     pub(crate) pool: DbPool,
     pub(crate) pricing: Pricing,
 }
 
-/// What a customer sends.
+/// Order of a customer.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Order {
     pub(crate) product: i64,
@@ -79,7 +79,7 @@ impl IntoResponse for Receipt {
     }
 }
 
-/// What the database holds.
+/// Content of the database.
 #[derive(Debug, Serialize)]
 struct Books {
     orders: i64,
@@ -170,7 +170,7 @@ impl Pricing {
         }
     }
 
-    /// What one of `product` costs at this moment, in cents.
+    /// Returns the price of one of `product` at this moment, in cents.
     pub(crate) async fn price(&self, product: i64) -> Result<i64, reqwest::Error> {
         let url = format!("{}prices/{product}", self.upstream.url());
         let request = self.client.get(url).timeout(Self::TIMEOUT);
