@@ -9,7 +9,7 @@ use reqwest::Client;
 use crate::answers::{self, BadGateway, Message, TIMEOUT};
 
 // ANCHOR: routes
-/// What every request needs. To clone the client is to share its connections.
+/// State for every request. To clone the client is to share its connections.
 #[derive(Clone)]
 struct Service {
     client: Client,
