@@ -79,7 +79,7 @@ fn lines(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> O
 fn per_second(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
     let is_shown = |column: usize| heads[column].ends_with(" per second");
     let series = marks(heads, rows, is_shown, 1.0);
-    let [across, up] = [across, "per second"].map(|name| Direction::new(name, &figures::count));
+    let [across, up] = [across, "per second"].map(|name| Direction::new(name, &figures::count).linear());
     plots::xy(title, &across, &up, &series, true)
 }
 

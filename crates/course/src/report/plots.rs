@@ -18,6 +18,17 @@ pub struct Direction<'a> {
     pub name: String,
     /// Formats a value as text.
     pub label: &'a dyn Fn(f64) -> String,
+    /// Scale of its axis.
+    scale: AxisScale,
+}
+
+/// Scale of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AxisScale {
+    /// Logarithmic if the values are far apart.
+    OfValues,
+    /// Linear from zero, for values whose difference is what the plot shows.
+    Linear,
 }
 
 impl<'a> Direction<'a> {
@@ -26,6 +37,28 @@ impl<'a> Direction<'a> {
         Self {
             name: name.to_owned(),
             label,
+            scale: AxisScale::OfValues,
+        }
+    }
+
+    /// Makes the direction's axis linear from zero, however far apart the values are.
+    #[must_use]
+    pub fn linear(self) -> Self {
+        Self {
+            scale: AxisScale::Linear,
+            ..self
+        }
+    }
+
+    fn axis(&self, span: (f64, f64)) -> Axis<'a> {
+        match self.scale {
+            AxisScale::OfValues => Axis::values(&self.name, span, self.label),
+            AxisScale::Linear => Axis {
+                scale: Scale::linear(0.0..span.1 * 1.05),
+                name: self.name.clone(),
+                label: self.label,
+                labels: 6,
+            },
         }
     }
 }
@@ -123,14 +156,15 @@ pub fn xy(
             // Lines go through a few places, and the axis names these. A logarithmic axis has room for powers
             // of ten only.
             scale: match wide {
+                (_, high) if across.scale == AxisScale::Linear => Scale::linear(0.0..high * 1.05),
                 (low, high) if !is_joined && is_apart(wide) => Scale::log(low / 1.5..high * 1.5),
                 _ => Scale::over(wide, if is_joined { places } else { Vec::new() }),
             },
             labels: 5,
-            ..Axis::values(&across.name, wide, across.label)
+            ..across.axis(wide)
         },
         has_columns: true,
-        up: Axis::values(&up.name, high, up.label),
+        up: up.axis(high),
         drawn,
     };
     plot.svg()
