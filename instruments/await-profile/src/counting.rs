@@ -32,7 +32,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 const MOST_PERIODS: u32 = 100;
 /// Most routes with counts of their own; those of all further ones are added up.
 const MOST_ROUTES: usize = 32;
-/// Most distinct stacks of waits, and of wakes, whose meaning is kept. Further ones count as other waits. A stack has
+/// Most distinct stacks of waits, and of wakes, whose end is kept. Further ones count as other waits. A stack has
 /// at most two kilobytes.
 const MOST_STACKS: usize = 2_000;
 /// Time after which a sample counts as another wait if its request was not polled.
@@ -124,9 +124,9 @@ impl Sums {
 /// A kind of wait, and the part of a sample that it has.
 type Part = (Option<WaitKind>, f64);
 
-/// Meaning of a stack of a wait.
+/// Innermost place of a stack of a wait, as far as counting needs it.
 #[derive(Clone, Copy, PartialEq)]
-enum Meaning {
+enum WaitEnd {
     Wait(Option<WaitKind>),
     /// The timer of a deadline.
     Deadline,
@@ -139,43 +139,43 @@ enum Meaning {
     Set,
 }
 
-impl Meaning {
+impl WaitEnd {
     fn of(stack: &Stack) -> Self {
         let frames = stack.frames(Frames::Own);
         let leaf = frames.last().map_or("", |leaf| leaf.path.as_str());
         if stack.is_timeout {
-            Meaning::Deadline
+            Self::Deadline
         } else if leaf == "tokio::task::JoinHandle" {
-            Meaning::Handle
+            Self::Handle
         } else if PathMeaning::Handle.fits(leaf) {
-            Meaning::Task
+            Self::Task
         } else if PathMeaning::Set.fits(leaf) {
-            Meaning::Set
+            Self::Set
         } else {
-            Meaning::Wait(wait_of(frames).map(|wait| wait.kind))
+            Self::Wait(wait_of(frames).map(|wait| wait.kind))
         }
     }
 
     fn kind(self) -> Option<WaitKind> {
         match self {
-            Meaning::Wait(kind) => kind,
-            Meaning::Deadline => Some(WaitKind::Timer),
-            Meaning::Handle | Meaning::Task => Some(WaitKind::Task),
-            Meaning::Set => Some(WaitKind::Set),
+            Self::Wait(kind) => kind,
+            Self::Deadline => Some(WaitKind::Timer),
+            Self::Handle | WaitEnd::Task => Some(WaitKind::Task),
+            Self::Set => Some(WaitKind::Set),
         }
     }
 }
 
-/// Meanings of the stacks that were seen.
+/// Ends of the stacks that were seen.
 #[derive(Default)]
-struct Meanings {
-    /// Meanings of waits, by their ID.
-    waits: Vec<Meaning>,
+struct WaitEnds {
+    /// Ends of waits, by their ID.
+    waits: Vec<WaitEnd>,
     /// Stacks that ended waits for a handle: true if a thread of the blocking pool did, None if the names are not known.
     releases: HashMap<StackId, Option<bool>>,
 }
 
-impl Meanings {
+impl WaitEnds {
     /// Returns the kinds of waits that a sample counts to, or None if they are not known yet. `is_late` says that
     /// nothing more is to be awaited from the request.
     fn parts(&mut self, sample: &Sample, is_late: bool) -> Option<Vec<Part>> {
@@ -194,23 +194,23 @@ impl Meanings {
     }
 
     fn of_waiting(&mut self, sample: &Sample, waits: &Waits, is_late: bool) -> Option<Vec<Part>> {
-        if let (&[stack], Some(Meaning::Handle)) = (&waits.stacks[..], self.first(waits)) {
+        if let (&[stack], Some(WaitEnd::Handle)) = (&waits.stacks[..], self.first(waits)) {
             self.find_out(stack, sample.release, is_late)?;
         }
-        let own = self.meanings(waits)?;
-        let is_join = |meaning: &Meaning| match meaning {
-            Meaning::Handle | Meaning::Task => !sample.child_is_member,
-            Meaning::Set => true,
-            Meaning::Wait(_) | Meaning::Deadline => false,
+        let own = self.ends(waits)?;
+        let is_join = |end: &WaitEnd| match end {
+            Self::Handle | WaitEnd::Task => !sample.child_is_member,
+            Self::Set => true,
+            Self::Wait(_) | WaitEnd::Deadline => false,
         };
         if sample.child.stacks.is_empty() || !own.iter().any(is_join) {
             return Some(shared(&own, waits.uncaptured));
         }
-        let of_child = self.meanings(&sample.child)?;
+        let of_child = self.ends(&sample.child)?;
         Some(shared(&of_child, sample.child.uncaptured))
     }
 
-    fn first(&self, waits: &Waits) -> Option<Meaning> {
+    fn first(&self, waits: &Waits) -> Option<WaitEnd> {
         let first = waits.stacks.first()?;
         self.waits.get(*first as usize).copied()
     }
@@ -223,33 +223,33 @@ impl Meanings {
         };
         let is_pool_thread = (*self.releases.entry(release).or_default())?;
         self.waits[wait as usize] = if is_pool_thread {
-            Meaning::Wait(Some(WaitKind::BlockingPool))
+            Self::Wait(Some(WaitKind::BlockingPool))
         } else {
-            Meaning::Task
+            Self::Task
         };
         Some(())
     }
 
-    /// Returns the meanings of these waits, without deadlines unless there is nothing else. None if the names of one are
+    /// Returns the ends of these waits, without deadlines unless there is nothing else. None if the names of one are
     /// not known yet.
-    fn meanings(&self, waits: &Waits) -> Option<Vec<Meaning>> {
-        let mut meanings = Vec::new();
+    fn ends(&self, waits: &Waits) -> Option<Vec<WaitEnd>> {
+        let mut ends = Vec::new();
         for stack in &waits.stacks {
-            meanings.push(*self.waits.get(*stack as usize)?);
+            ends.push(*self.waits.get(*stack as usize)?);
         }
-        if meanings.iter().any(|meaning| *meaning != Meaning::Deadline) {
-            meanings.retain(|meaning| *meaning != Meaning::Deadline);
+        if ends.iter().any(|end| *end != WaitEnd::Deadline) {
+            ends.retain(|end| *end != WaitEnd::Deadline);
         }
-        Some(meanings)
+        Some(ends)
     }
 }
 
 /// Gives each of several waits an equal part. `uncaptured` further ones are of no known kind.
-fn shared(meanings: &[Meaning], uncaptured: u32) -> Vec<Part> {
-    let part = 1.0 / (meanings.len() as f64 + f64::from(uncaptured));
+fn shared(ends: &[WaitEnd], uncaptured: u32) -> Vec<Part> {
+    let part = 1.0 / (ends.len() as f64 + f64::from(uncaptured));
     let mut parts = Vec::new();
-    for meaning in meanings {
-        parts.push((meaning.kind(), part));
+    for end in ends {
+        parts.push((end.kind(), part));
     }
     parts.push((None, part * f64::from(uncaptured)));
     parts.retain(|(_, part)| *part > 0.0);
@@ -269,7 +269,7 @@ struct Open {
 pub(crate) struct Counting {
     sampler: Sampler,
     sums: Weak<Mutex<Sums>>,
-    meanings: Meanings,
+    ends: WaitEnds,
     open: Vec<Open>,
     /// Label of the delays, which are not told apart by route.
     all_routes: Arc<str>,
@@ -286,7 +286,7 @@ impl Counting {
         let counting = Counting {
             sampler,
             sums: Arc::downgrade(&counts.sums),
-            meanings: Meanings::default(),
+            ends: WaitEnds::default(),
             open: Vec::new(),
             all_routes: "".into(),
         };
@@ -348,7 +348,7 @@ impl Counting {
         for open in mem::take(&mut self.open) {
             let sample = &samples[open.index];
             let is_late = open.taken.elapsed() >= ANSWERED_WITHIN;
-            match self.meanings.parts(sample, is_late) {
+            match self.ends.parts(sample, is_late) {
                 Some(parts) => sums.add(&sample.route, &parts, open.seconds),
                 None if is_full => sums.add(&sample.route, &[(None, 1.0)], open.seconds),
                 None => self.open.push(open),
@@ -360,8 +360,8 @@ impl Counting {
     }
 
     fn wants_names(&self) -> bool {
-        let known = self.meanings.waits.len();
-        let mut releases = self.meanings.releases.values();
+        let known = self.ends.waits.len();
+        let mut releases = self.ends.releases.values();
         known < self.sampler.collected.waits.distinct.len() || releases.any(Option::is_none)
     }
 
@@ -374,11 +374,11 @@ impl Counting {
             let addresses = stack.iter();
             addresses.map(|&address| symbols.resolve(address)).collect()
         };
-        for stack in &collected.waits.distinct[self.meanings.waits.len()..] {
+        for stack in &collected.waits.distinct[self.ends.waits.len()..] {
             let stack = Stack::new(&named(stack), &options);
-            self.meanings.waits.push(Meaning::of(&stack));
+            self.ends.waits.push(WaitEnd::of(&stack));
         }
-        for (id, is_pool_thread) in &mut self.meanings.releases {
+        for (id, is_pool_thread) in &mut self.ends.releases {
             if is_pool_thread.is_none() {
                 let stack = &collected.releases.distinct[*id as usize];
                 let stack = Stack::of_release(&named(stack), &options);
