@@ -10,7 +10,6 @@ use course::bench::rounds::Bench;
 use course::measurement::chapter_file::ChapterFile;
 use course::measurement::reference;
 use course::report::capture::Capture;
-use engine::event::Event;
 use engine::load::interrupt::Interrupt;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
@@ -87,11 +86,11 @@ pub(crate) fn measure(
         "{least:.0} to {most:.0} s of load, and the verdict"
     ));
     let (mut heap, mut example) = (None, None);
-    if order.counts && file.rounds.heap_profile_s.is_some() {
+    if order.counts && file.heap_profiles().is_some() {
         heap = build.programs(&["heap".to_owned()])?.counted;
     }
     if order.counts
-        && let Some(counting) = &file.instructions
+        && let Some(counting) = file.instructions()
     {
         example = Some(build.example(&counting.example)?);
     }
@@ -100,18 +99,23 @@ pub(crate) fn measure(
     if database.starts_with("postgres") {
         programs.served = build.server("postgres")?;
     }
-    let database = order.database.iter();
-    let arguments: Vec<String> = database
-        .flat_map(|url| ["--database".to_owned(), url.clone()])
-        .collect();
+    let mut arguments = Vec::new();
+    if let Some(url) = &order.database {
+        arguments.extend(["--database".to_owned(), url.clone()]);
+    }
     let rustc = provenance::rustc_version(workshop.root());
     let terminal = Terminal::new();
-    let observer = |event: Event<'_>| terminal.show(event);
+    let counting = Counting {
+        heap: heap.as_deref(),
+        example: example.as_deref(),
+    };
     let recorded = recording::record(&recording::Order {
         bench: Bench {
             counted: programs.counted.as_deref(),
             arguments: &arguments,
-            ..Bench::new(&programs.served, &file, interrupt, &observer)
+            ..Bench::new(&programs.served, &file, interrupt, &|event| {
+                terminal.show(event);
+            })
         },
         folder: &chapter.folder,
         variant: &order.variant,
@@ -125,10 +129,7 @@ pub(crate) fn measure(
         before_nginx: order.upstream == UpstreamOf::Nginx,
         profiles: order.profiles,
         matrix: order.matrix,
-        counts: order.counts.then_some(Counting {
-            heap: heap.as_deref(),
-            example: example.as_deref(),
-        }),
+        counts: Some(counting).filter(|_| order.counts),
     });
     let recorded = recorded.map_err(|error| exit::of_run(&error, interrupt))?;
     drop(terminal);
@@ -158,7 +159,7 @@ fn claims(chapter: &Chapter, order: &Order) -> Result<ChapterFile, CliError> {
     }
     let mut file = match order.upstream {
         UpstreamOf::Embedded => file,
-        UpstreamOf::Nginx if file.baselines.is_none() => {
+        UpstreamOf::Nginx if file.baselines().is_none() => {
             return Err(CliError::usage(format!(
                 "chapter {number} calls no upstream: leave out --upstream"
             )));

@@ -36,11 +36,11 @@ pub(crate) enum Of {
 /// Writes the branch of `of` at HEAD, or those of all chapters. The reader's files, index and other branches are not
 /// touched.
 pub(crate) fn write(git: &Git, of: Option<Of>) -> Result<Vec<Branch>, CliError> {
-    let head = git
-        .ask(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
-        .ok_or_else(|| {
-            CliError::usage("the repository has no commit yet: commit something first")
-        })?;
+    let Some(head) = git.ask(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) else {
+        return Err(CliError::usage(
+            "the repository has no commit yet: commit something first",
+        ));
+    };
     let base = beneath_steps(git, &head)?;
     let index = files::temporary()?;
     let git = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
@@ -77,13 +77,13 @@ fn branch(
     let all = from_a_sound_service(&chapter.steps);
     for (number, step) in (1..).zip(&all) {
         let variant = &step.variant;
-        let tree = tree(git, base, folder, variant)?.ok_or_else(|| {
-            CliError::usage(format!(
+        let Some(tree) = tree(git, base, folder, variant)? else {
+            return Err(CliError::usage(format!(
                 "{folder}/chapter.toml has a step `{}` with the variant `{variant}`, but \
                  {folder}/src/{variant}.rs is not committed",
                 step.name
-            ))
-        })?;
+            )));
+        };
         let text = message::compose(chapter, (number, all.len()), step, measured.as_ref());
         let commit = commit(git, &tree, &parent, date + number, &text)?;
         parent.clone_from(&commit);
@@ -93,7 +93,10 @@ fn branch(
             variant: variant.clone(),
         });
     }
-    Ok((!steps.is_empty()).then(|| Branch {
+    if steps.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Branch {
         chapter: Some(chapter.chapter),
         name: format!("steps/{}", chapter.package),
         base: base.to_owned(),
@@ -105,14 +108,19 @@ fn branch(
 /// A branch that begins with the fault starts from a service without it, so that the commit shows the fault
 /// alone, as it gets into code.
 fn from_a_sound_service(steps: &[Step]) -> Vec<Step> {
-    let is_fault = steps.first().is_some_and(|step| step.variant == PROBLEM);
-    let start = is_fault.then(|| Step {
-        name: "Answer without the fault".to_owned(),
-        variant: SOLUTION.to_owned(),
-        why: "Where the branch starts: a service in order. The next commit shows how the fault gets into its code."
-            .to_owned(),
-    });
-    start.into_iter().chain(steps.iter().cloned()).collect()
+    let mut all = Vec::new();
+    if let Some(first) = steps.first()
+        && first.variant == PROBLEM
+    {
+        all.push(Step {
+            name: "Answer without the fault".to_owned(),
+            variant: SOLUTION.to_owned(),
+            why: "Where the branch starts: a service in order. The next commit shows how the fault gets into its code."
+                .to_owned(),
+        });
+    }
+    all.extend_from_slice(steps);
+    all
 }
 
 /// Time of a commit, in seconds since 1970.

@@ -171,25 +171,27 @@ impl Tools {
 
     /// The requirement files that there are, and what they say together.
     pub(crate) fn requirements(&self) -> (Vec<PathBuf>, String) {
-        let files: Vec<PathBuf> = REQUIREMENTS
-            .iter()
-            .map(|name| self.root.join(name))
-            .filter(|file| file.is_file())
-            .collect();
-        let texts: Vec<String> = files
-            .iter()
-            .filter_map(|file| std::fs::read_to_string(file).ok())
-            .collect();
-        (files, texts.concat())
+        let mut files = Vec::new();
+        let mut texts = String::new();
+        for name in REQUIREMENTS {
+            let file = self.root.join(name);
+            if file.is_file() {
+                texts += &std::fs::read_to_string(&file).unwrap_or_default();
+                files.push(file);
+            }
+        }
+        (files, texts)
     }
 
     /// The Locust that the requirements pin.
     pub(crate) fn locust_pin(&self) -> Option<String> {
         let (_, text) = self.requirements();
-        text.lines()
-            .find_map(|line| line.trim().strip_prefix("locust=="))
-            .and_then(|rest| rest.split_whitespace().next())
-            .map(str::to_owned)
+        for line in text.lines() {
+            if let Some(rest) = line.trim().strip_prefix("locust==") {
+                return rest.split_whitespace().next().map(str::to_owned);
+            }
+        }
+        None
     }
 
     /// The pinned one if the virtual environment holds just what the requirements say.
@@ -197,8 +199,10 @@ impl Tools {
         if self.venv_is_current() {
             return self.locust_pin();
         }
-        let other = || "with other requirements".to_owned();
-        self.venv().is_dir().then(other)
+        if self.venv().is_dir() {
+            return Some("with other requirements".to_owned());
+        }
+        None
     }
 
     /// Returns whether the virtual environment holds exactly what the requirements say.

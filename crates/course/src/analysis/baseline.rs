@@ -42,18 +42,19 @@ pub fn baselines(record: &Record) -> Vec<Baseline> {
     }
     services.sort_by_key(|service| *service != SOLUTION);
     let own = median_metric(LoadMetric::RequestsPerSecond, &rounds, SOLUTION);
-    services
-        .into_iter()
-        .map(|service| {
-            let median = |metric| median_metric(metric, &rounds, service);
-            let rate = median(LoadMetric::RequestsPerSecond);
-            Baseline {
-                service: service.to_owned(),
-                requests_per_second: rate,
-                of_the_solutions: rate.zip(own).map(|(theirs, own)| theirs / own),
-                p50_ms: median(LoadMetric::P50Ms),
-                p99_ms: median(LoadMetric::P99Ms),
-            }
-        })
-        .collect()
+    let mut baselines = Vec::new();
+    for service in services {
+        let rate = median_metric(LoadMetric::RequestsPerSecond, &rounds, service);
+        baselines.push(Baseline {
+            service: service.to_owned(),
+            requests_per_second: rate,
+            of_the_solutions: match (rate, own) {
+                (Some(theirs), Some(own)) => Some(theirs / own),
+                _ => None,
+            },
+            p50_ms: median_metric(LoadMetric::P50Ms, &rounds, service),
+            p99_ms: median_metric(LoadMetric::P99Ms, &rounds, service),
+        });
+    }
+    baselines
 }

@@ -8,7 +8,7 @@ use crate::measurement::{
 
 use crate::analysis::measured::{Measured, gains};
 use crate::analysis::prediction::{self, Inputs, Prediction, in_scenario};
-use engine::statistics::{FIRST_LOOK, Gains, Mean};
+use engine::statistics::{FIRST_LOOK, Mean};
 
 /// Smallest share of a required count of users for which a busy machine may be to blame. Below it, no machine
 /// is: it does not turn a thousand calls into one.
@@ -47,7 +47,11 @@ impl Finding {
     /// Judges every claim of a proof, in the chapter's order.
     pub fn all(record: &Record) -> Vec<Self> {
         let inputs = Inputs::of(record);
-        let finding = |claim: &Claim| {
+        let mut findings = Vec::new();
+        for claim in record.chapter.claims.iter() {
+            if !claim.is_proved() {
+                continue;
+            }
             let rounds = record.rounds_of(claim);
             let compared = record.compared(&rounds);
             let measured = Measured {
@@ -57,20 +61,15 @@ impl Finding {
                 users: record.chapter.users(claim.scenario()),
                 looks: record.looks_at(claim.scenario()),
             };
-            if claim.role == Role::Prediction {
+            findings.push(if claim.role == Role::Prediction {
                 let predicted = in_scenario(&record.chapter, claim.scenario(), inputs);
                 let apart = prediction::apart(record, claim, &measured, predicted.as_ref());
-                return Self::of_prediction(claim, &measured, predicted.as_ref(), apart);
-            }
-            Self::of(claim, &measured)
-        };
-        record
-            .chapter
-            .claims
-            .iter()
-            .filter(|claim| claim.is_proved())
-            .map(finding)
-            .collect()
+                Self::of_prediction(claim, &measured, predicted.as_ref(), apart)
+            } else {
+                Self::of(claim, &measured)
+            });
+        }
+        findings
     }
 
     /// Judges a claim about measured figures.
@@ -101,17 +100,17 @@ impl Finding {
     }
 
     fn of_ratio(claim: &Claim, measured: &Measured<'_>) -> Self {
-        let gains = gains(claim, measured.compared);
-        let gains = gains.as_ref();
-        let median = |variant| median_of(&claim.quantity, measured.rounds, variant);
-        Self {
-            problem: median(PROBLEM),
-            fix: median(measured.variant),
-            ratio: gains.and_then(Gains::ratio),
-            interval: gains.and_then(|gains| gains.interval_or_span(measured.looks)),
-            noise_floor: gains.and_then(Gains::noise_floor),
+        let mut finding = Self {
+            problem: median_of(&claim.quantity, measured.rounds, PROBLEM),
+            fix: median_of(&claim.quantity, measured.rounds, measured.variant),
             ..Self::empty(claim, measured)
+        };
+        if let Some(gains) = gains(claim, measured.compared) {
+            finding.ratio = gains.ratio();
+            finding.interval = gains.interval_or_span(measured.looks);
+            finding.noise_floor = gains.noise_floor();
         }
+        finding
     }
 
     fn of_readings(claim: &Claim, measured: &Measured<'_>) -> Self {
@@ -142,9 +141,11 @@ impl Finding {
         if let Some(predicted) = predicted {
             (finding.problem, finding.fix) = (predicted.problem, predicted.solution);
             finding.ratio = Some(predicted.ratio);
-            let interval = apart.and_then(|apart| apart.interval(measured.looks));
-            finding.interval =
-                interval.map(|(low, high)| (low * predicted.ratio, high * predicted.ratio));
+            if let Some(apart) = apart
+                && let Some((low, high)) = apart.interval(measured.looks)
+            {
+                finding.interval = Some((low * predicted.ratio, high * predicted.ratio));
+            }
         }
         // All of the interval must lie in the band. Noise widens the interval, so it never makes a prediction
         // hold.
@@ -197,12 +198,17 @@ impl Finding {
 
     /// Returns the first side that breaks its bound: the side's name, its figure, and the bound.
     pub fn broken(&self) -> Option<(&'static str, f64, Bound)> {
-        let side = |word, bound: Option<Bound>, figure: Option<f64>| {
-            let (bound, figure) = (bound?, figure?);
-            (!bound.holds(figure, self.users)).then_some((word, figure, bound))
-        };
-        side("problem", self.claim.problem, self.problem)
-            .or_else(|| side("fix", self.claim.solution, self.fix))
+        for (side, bound, figure) in [
+            ("problem", self.claim.problem, self.problem),
+            ("fix", self.claim.solution, self.fix),
+        ] {
+            if let (Some(bound), Some(figure)) = (bound, figure)
+                && !bound.holds(figure, self.users)
+            {
+                return Some((side, figure, bound));
+            }
+        }
+        None
     }
 
     /// Returns whether the fix's count falls short of a share of the users by so little that a busy machine
@@ -218,35 +224,36 @@ impl Finding {
     /// Formats the bounds of the claim as they are written, for JSON; `None` for a prediction that is only
     /// reported.
     pub fn bound(&self) -> Option<String> {
-        let side = |word: &str, bound: Option<Bound>| bound.map(|bound| format!("{word} {bound}"));
-        let within = self.claim.within.map(|within| format!("within {within}"));
-        let parts = [
-            side("problem", self.claim.problem),
-            side("fix", self.claim.solution),
-            side("ratio", self.claim.ratio),
-            within,
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
+        let mut parts = Vec::new();
+        for (figure, bound) in [
+            ("problem", self.claim.problem),
+            ("fix", self.claim.solution),
+            ("ratio", self.claim.ratio),
+        ] {
+            parts.extend(bound.map(|bound| format!("{figure} {bound}")));
+        }
+        parts.extend(self.claim.within.map(|within| format!("within {within}")));
+        if parts.is_empty() {
+            return None;
+        }
+        Some(parts.join(", "))
     }
 
     fn keeps_its_bounds(&self) -> bool {
-        if self.is_incomplete() {
+        if self.is_incomplete() || self.broken().is_some() {
             return false;
         }
-        let ratio = |bound: Bound| {
-            let (low, high) = self.decisive()?;
-            // The whole interval has to keep to it.
-            Some(match bound.direction {
-                Direction::AtLeast => bound.holds(low, self.users),
-                Direction::AtMost => bound.holds(high, self.users),
-            })
+        let Some(bound) = self.claim.ratio else {
+            return true;
         };
-        self.broken().is_none()
-            && self
-                .claim
-                .ratio
-                .is_none_or(|bound| ratio(bound) == Some(true))
+        let Some((low, high)) = self.decisive() else {
+            return false;
+        };
+        // The whole interval has to keep to it.
+        match bound.direction {
+            Direction::AtLeast => bound.holds(low, self.users),
+            Direction::AtMost => bound.holds(high, self.users),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::measurement::{
     chapter_file::ChapterFile,
     claim::{Bound, Claim, Direction, Of, Role},
     law::Law,
-    record::Compared,
+    record::{Compared, Round},
 };
 use engine::{figures, outcome::Outcome, statistics::Looks};
 use serde::{Deserialize, Serialize};
@@ -124,12 +124,21 @@ fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
         problem: both[0],
         fixes: vec![both[1]],
     })];
-    let finding = |claim: &Claim| {
-        let own: Vec<_> = trial
-            .counted
-            .iter()
-            .filter(|round| claim.role == Role::RootCause && round.scenario == claim.scenario())
-            .collect();
+    let no_worse = Claim {
+        ratio: Some(Bound::at_least(chapter.check.effect_at_least)),
+        ..effect.clone()
+    };
+    let mut claims = Vec::new();
+    for claim in chapter.claims.iter() {
+        if claim.is_checked() && matches!(claim.role, Role::RootCause | Role::Guardrail) {
+            claims.push(claim);
+        }
+    }
+    claims.push(&no_worse);
+    let mut findings = Vec::new();
+    for claim in claims {
+        let mut own: Vec<&Round> = trial.counted.iter().collect();
+        own.retain(|round| claim.role == Role::RootCause && round.scenario == claim.scenario());
         let (rounds, scenario): (&[_], _) = if own.is_empty() {
             (&both, chapter.check.scenario.as_str())
         } else {
@@ -148,16 +157,9 @@ fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
             problem: None,
             ..claim.clone()
         };
-        Finding::of(&claim, &measured)
-    };
-    let no_worse = Claim {
-        ratio: Some(Bound::at_least(chapter.check.effect_at_least)),
-        ..effect.clone()
-    };
-    let judged = chapter.claims.iter().filter(|claim| {
-        claim.is_checked() && matches!(claim.role, Role::RootCause | Role::Guardrail)
-    });
-    judged.chain([&no_worse]).map(finding).collect()
+        findings.push(Finding::of(&claim, &measured));
+    }
+    findings
 }
 
 impl Grade {
@@ -210,31 +212,29 @@ impl Grade {
 
     /// Judges root causes, guardrails and effect. The first that does not hold is the reason.
     fn judge(&mut self, chapter: &ChapterFile, trial: &Trial) {
-        let of = |role| {
-            self.findings
-                .iter()
-                .filter(move |finding| finding.claim.role == role)
-        };
-        let ordered: Vec<&Finding> = of(Role::RootCause)
-            .chain(of(Role::Guardrail))
-            .chain(of(Role::Effect))
-            .collect();
+        let mut ordered = Vec::new();
+        for role in [Role::RootCause, Role::Guardrail, Role::Effect] {
+            for finding in &self.findings {
+                if finding.claim.role == role {
+                    ordered.push(finding);
+                }
+            }
+        }
         if let Some(silent) = ordered.iter().find(|finding| finding.is_unmeasured()) {
             let key = silent.claim.quantity.key();
             self.kind = GradeKind::Invalid;
             self.reason = format!("the exercise's server did not report `{key}`.");
             return;
         }
-        let root_cause = of(Role::RootCause).next();
-        let effect = of(Role::Effect).next();
-        let missed = || {
-            ordered
-                .iter()
-                .filter(|finding| finding.holds == Some(false))
-        };
-        let is_count = |finding: &&&Finding| {
-            finding.claim.ratio.is_none() && finding.claim.quantity.is_counted()
-        };
+        let [root_cause, effect] = [Role::RootCause, Role::Effect].map(|role| {
+            let mut findings = ordered.iter().copied();
+            findings.find(|finding| finding.claim.role == role)
+        });
+        let mut missed = ordered;
+        missed.retain(|finding| finding.holds == Some(false));
+        let missed_count = missed
+            .iter()
+            .find(|finding| finding.claim.ratio.is_none() && finding.claim.quantity.is_counted());
         let mut elsewhere = None;
         for test in &trial.tests {
             if let Some(failure) = &test.failure
@@ -247,7 +247,7 @@ impl Grade {
         let machine = machine(trial);
         // Counts come first: a busy machine changes times and their ratios, but of the counts only that of
         // users let in at once.
-        let (kind, reason, by_speed) = if let Some(finding) = missed().find(is_count) {
+        let (kind, reason, by_speed) = if let Some(finding) = missed_count {
             let reason = missed_bound(chapter, finding, effect);
             if machine.was_busy() && finding.lacks_some_users() {
                 (GradeKind::Invalid, blamed(&machine, &reason), false)
@@ -262,7 +262,7 @@ impl Grade {
             );
             self.detail.clone_from(&failure.panic);
             (GradeKind::Failed, reason, false)
-        } else if let Some(finding) = missed().next() {
+        } else if let Some(finding) = missed.first() {
             let short = match finding.claim.ratio {
                 Some(_) => short(finding, root_cause),
                 None => missed_bound(chapter, finding, effect),

@@ -92,23 +92,29 @@ fn portable_frame(frame: &str) -> String {
         return frame.to_owned();
     };
     let parts: Vec<&str> = place.split(['/', '\\']).collect();
-    let after = |marker: &str, skip: usize| {
-        let at = parts.iter().position(|part| *part == marker)?;
-        parts.get(at + skip..)
-    };
-    let kept = after("registry", 3)
-        .or_else(|| after("rustc", 2))
-        .or_else(|| after("chapters", 0))
-        .or_else(|| after("crates", 0))
-        .or_else(|| parts.get(parts.len().saturating_sub(1)..))
-        .unwrap_or_default();
+    // Without one of these folders, the file's name is kept.
+    let mut kept = &parts[parts.len() - 1..];
+    for (folder, skipped) in [
+        ("registry", 3),
+        ("rustc", 2),
+        ("chapters", 0),
+        ("crates", 0),
+    ] {
+        if let Some(at) = parts.iter().position(|part| *part == folder)
+            && let Some(rest) = parts.get(at + skipped..)
+        {
+            kept = rest;
+            break;
+        }
+    }
     format!("{name} ({}", kept.join("/"))
 }
 
 /// Removes address and place from a frame such as `0x55d0: warp::server::run (src/server.rs:12:3)`.
 fn name(frame: &str) -> &str {
-    let named = frame.split_once(": ").map_or(frame, |(_, rest)| rest);
-    named.rsplit_once(" (").map_or(named, |(name, _)| name)
+    let (_, named) = frame.split_once(": ").unwrap_or(("", frame));
+    let (name, _) = named.rsplit_once(" (").unwrap_or((named, ""));
+    name
 }
 
 #[cfg(test)]

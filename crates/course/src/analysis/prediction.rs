@@ -72,7 +72,6 @@ impl Inputs {
             Law::Overload { measured_by, .. } => Some(measured_by),
             _ => None,
         };
-        let call = |round: &Round| round.readings.get(measured_by?).copied();
         let rate_of_problem = median_of(&own_rounds, PROBLEM, rate);
         let mut probe_gain = None;
         if let Some(probe) = record.chapter.law.probe()
@@ -85,13 +84,22 @@ impl Inputs {
         let bystander_beside = median_of(&effect_rounds, PROBLEM, bystander);
         Self {
             probe_gain,
-            call_s: median_of(&effect_rounds, PROBLEM, call),
-            bystander_ms: bystander_alone.zip(bystander_beside),
-            cpus: most_cpus(record, PROBLEM).zip(most_cpus(record, &record.variant)),
-            side_by_side: median_of(&effect_rounds, PROBLEM, rate).zip(rate_of_problem),
+            call_s: median_of(&effect_rounds, PROBLEM, |round| {
+                round.readings.get(measured_by?).copied()
+            }),
+            bystander_ms: both(bystander_alone, bystander_beside),
+            cpus: both(
+                most_cpus(record, PROBLEM),
+                most_cpus(record, &record.variant),
+            ),
+            side_by_side: both(median_of(&effect_rounds, PROBLEM, rate), rate_of_problem),
             numa_nodes: record.environment.numa_nodes,
         }
     }
+}
+
+fn both(one: Option<f64>, other: Option<f64>) -> Option<(f64, f64)> {
+    Some((one?, other?))
 }
 
 /// Returns the median of a figure above 0 over a variant's rounds; `None` if there is no round, or one that
@@ -114,7 +122,7 @@ fn most_cpus(record: &Record, variant: &str) -> Option<f64> {
             most = most.max(*round.readings.get(law::CPUS)?);
         }
     }
-    (most > 0.0).then_some(most)
+    Some(most).filter(|most| *most > 0.0)
 }
 
 /// Returns the server's CPU time for each answer to the load's users in seconds, over a variant's rounds. It
@@ -136,16 +144,21 @@ fn per_request(
     variant: &str,
     of: impl Fn(&Round) -> Option<f64>,
 ) -> Option<f64> {
-    let own = || rounds.iter().filter(|round| round.variant == variant);
-    let sum: Option<f64> = own().map(|round| of(round)).sum();
-    // Other generators report only the answers after the warm-up.
-    let answers: u64 = own()
-        .map(|round| match round.outcome.in_all {
-            Some(all) => all.reads + all.writes,
-            None => round.outcome.completed,
-        })
-        .sum();
-    sum.filter(|_| answers > 0).map(|sum| sum / answers as f64)
+    let (mut sum, mut answers) = (0.0, 0);
+    for round in rounds {
+        if round.variant == variant {
+            sum += of(round)?;
+            // Other generators report only the answers after the warm-up.
+            answers += match round.outcome.in_all {
+                Some(all) => all.reads + all.writes,
+                None => round.outcome.completed,
+            };
+        }
+    }
+    if answers == 0 {
+        return None;
+    }
+    Some(sum / answers as f64)
 }
 
 /// Predicts what the fix gains in `scenario`; `None` while an input that it needs is unknown.
@@ -158,7 +171,10 @@ pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Predi
             ..
         } => {
             // A measured length is more exact than the law's own figure.
-            let call_ms = inputs.call_s.map_or(*call_ms, |seconds| 1e3 * seconds);
+            let call_ms = match inputs.call_s {
+                Some(seconds) => 1e3 * seconds,
+                None => *call_ms,
+            };
             Some(laws::little(call_ms, *problem_in_flight, users, think))
         }
         Law::Barrier { hold_ms } => {
@@ -193,17 +209,16 @@ pub(crate) fn apart(
     let law = &record.chapter.law;
     let gains = gains(claim, measured.compared)?;
     let own: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
-    let figures = |rounds: &[&Round], variant: &str| -> Option<Vec<f64>> {
-        let of_variant = rounds.iter().filter(|round| round.variant == variant);
-        of_variant
-            .map(|round| round.value(&claim.quantity))
-            .collect()
+    let figures = |variant: &str| -> Option<Vec<f64>> {
+        let of_variant = own.iter().filter(|round| round.variant == variant);
+        let figures = of_variant.map(|round| round.value(&claim.quantity));
+        figures.collect()
     };
     match law {
         Law::Amdahl { probe, left, .. } => {
             // Problem and probe took turns, so that each has a partner.
             let mut probes = Gains::default();
-            for (problem, probe) in figures(&own, PROBLEM)?.iter().zip(figures(&own, probe)?) {
+            for (problem, probe) in figures(PROBLEM)?.iter().zip(figures(probe)?) {
                 probes.add(&[*problem], &[probe], claim.quantity.larger_is_better())?;
             }
             let probe = probes.mean()?;
@@ -213,7 +228,7 @@ pub(crate) fn apart(
         // Both predict from the problem's own figure under this load. The gain contains it, too, so it
         // cancels. The figures of the fix and of the law's rounds remain.
         Law::Wait { .. } | Law::Workers { .. } => {
-            let law = Mean::of(&figures(&own, PROBLEM)?)?;
+            let law = Mean::of(&figures(PROBLEM)?)?;
             let mut fixes = Gains::default();
             for together in measured.compared {
                 let (_, fix) = together.as_ref()?.figures(&claim.quantity)?;
@@ -270,12 +285,11 @@ pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
 /// arguments, because its costs differ. [`Law::Workers`] is exempt: its rounds run differently on purpose.
 pub fn in_scenario(chapter: &ChapterFile, scenario: &str, inputs: Inputs) -> Option<Prediction> {
     let scenario = chapter.scenario(scenario)?;
-    let measured_in = chapter
-        .law
-        .scenario()
-        .and_then(|name| chapter.scenario(name));
-    let is_alike = |own: &Scenario| own.arguments == scenario.arguments;
-    if !matches!(chapter.law, Law::Workers { .. }) && !measured_in.is_none_or(is_alike) {
+    if let Some(own) = chapter.law.scenario()
+        && let Some(own) = chapter.scenario(own)
+        && !matches!(chapter.law, Law::Workers { .. })
+        && own.arguments != scenario.arguments
+    {
         return None;
     }
     predicted(&chapter.law, scenario, inputs)

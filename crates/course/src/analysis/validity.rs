@@ -3,7 +3,7 @@
 use crate::measurement::{
     chapter_file::{ChapterFile, Conditions, Scenario},
     claim::PROBLEM,
-    record::{Compared, Purpose, Record, Round},
+    record::{Purpose, Record, Round},
 };
 use engine::{
     environment::Environment,
@@ -65,9 +65,14 @@ pub(crate) fn missing(findings: &[Finding], effect: &Finding) -> Option<String> 
 
 /// Returns the rounds that a verdict rests on, each with a name that a reader can find it by.
 pub(crate) fn judged(record: &Record) -> impl Iterator<Item = (String, &Round)> {
-    let numbered = record.rounds.iter().zip(1..);
-    let judged = numbered.filter(|(round, _)| round.is_judged());
-    judged.map(|(round, number)| (format!("round {number} ({})", round.variant), round))
+    let mut judged = Vec::new();
+    for (place, round) in record.rounds.iter().enumerate() {
+        if round.is_judged() {
+            let name = format!("round {} ({})", place + 1, round.variant);
+            judged.push((name, round));
+        }
+    }
+    judged.into_iter()
 }
 
 /// Returns the gain that the chapter claims.
@@ -269,24 +274,27 @@ pub(crate) fn too_few(record: &Record) -> Option<String> {
             compared.len()
         ));
     }
-    let has_figures = |together: &Option<Compared<'_>>| {
-        let figures = together.as_ref().map(|one| one.figures(&effect.quantity));
-        figures.flatten().is_some()
-    };
-    if let Some(index) = compared.iter().position(|together| !has_figures(together)) {
-        return Some(format!(
-            "triplet {} is not a problem and two fixes with a figure each.",
-            index + 1
-        ));
+    for (index, together) in compared.iter().enumerate() {
+        let figures = match together {
+            Some(together) => together.figures(&effect.quantity),
+            None => None,
+        };
+        if figures.is_none() {
+            return Some(format!(
+                "triplet {} is not a problem and two fixes with a figure each.",
+                index + 1
+            ));
+        }
     }
-    let mut further = chapter.further_scenarios().into_iter();
-    let (missing, _) = further.find(|(name, _)| {
-        let rounds = record.claimed_in(name);
-        !rounds.iter().any(|round| round.variant == record.variant)
-    })?;
-    Some(format!(
-        "too few rounds: none measured the fix in the scenario `{missing}`."
-    ))
+    for (name, _) in chapter.further_scenarios() {
+        let mut rounds = record.claimed_in(name).into_iter();
+        if !rounds.any(|round| round.variant == record.variant) {
+            return Some(format!(
+                "too few rounds: none measured the fix in the scenario `{name}`."
+            ));
+        }
+    }
+    None
 }
 
 /// Finds a claim whose quantity is missing from a round.

@@ -5,7 +5,7 @@
 
 use crate::measurement::{
     claim::{Bound, PROBLEM, Role},
-    record::{Purpose, Record, Round},
+    record::{Purpose, Record},
 };
 use engine::figures;
 use engine::verdict::Verdict;
@@ -296,11 +296,11 @@ impl Run<'_> {
     /// Returns whether the generator was the limit of a problem's round, so that its throughput is too small and the
     /// gain too large.
     fn measures_the_generator(&self) -> bool {
-        let is_problem = |round: &&Round| round.variant == PROBLEM;
-        let rounds = self.record.effect_rounds();
-        let mut problem = rounds.into_iter().filter(is_problem);
-        self.effect.claim.quantity.larger_is_better()
-            && problem.any(|round| round.outcome.generator.is_bound())
+        if !self.effect.claim.quantity.larger_is_better() {
+            return false;
+        }
+        let mut rounds = self.record.effect_rounds().into_iter();
+        rounds.any(|round| round.variant == PROBLEM && round.outcome.generator.is_bound())
     }
 }
 

@@ -27,11 +27,9 @@ impl ProfileData {
     pub fn most(&self) -> String {
         let samples = self.profile.samples;
         if self.profile.kind == ProfileKind::Cpu && samples < folded::MEANINGFUL {
-            let busy = self.profile.capacity.is_some_and(|all| 2 * samples >= all);
-            let remedy = if busy {
-                "profile for longer"
-            } else {
-                "the service used little CPU time"
+            let remedy = match self.profile.capacity {
+                Some(all) if 2 * samples >= all => "profile for longer",
+                _ => "the service used little CPU time",
             };
             let samples = figures::things(samples, "sample");
             return format!(
@@ -194,10 +192,12 @@ impl Bench<'_> {
         };
         // The folded stacks contain the CPUs' idle time. Pictures add it themselves.
         let (folded, idle) = folded::without_idle(&folded);
-        let samples = folded
-            .lines()
-            .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
-            .sum();
+        let mut samples = 0;
+        for line in folded.lines() {
+            if let Some((_, count)) = line.rsplit_once(' ') {
+                samples += count.parse::<u64>().unwrap_or_default();
+            }
+        }
         let unit = match kind {
             ProfileKind::Cpu => format!("1/{hz} s of CPU time"),
             ProfileKind::Await => "a microsecond that a request spent in flight".to_owned(),
@@ -210,7 +210,10 @@ impl Bench<'_> {
                 scenario: scenario.to_owned(),
                 seconds,
                 samples,
-                capacity: (kind == ProfileKind::Cpu).then_some(samples + idle),
+                capacity: match kind {
+                    ProfileKind::Cpu => Some(samples + idle),
+                    ProfileKind::Await | ProfileKind::Heap => None,
+                },
                 frames_share: self.frames_share(kind, &folded),
                 unit,
             },

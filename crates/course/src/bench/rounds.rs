@@ -1,5 +1,6 @@
 //! One round: a fresh server under one load, with the figures of both.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -240,18 +241,24 @@ impl Watch {
         outcome: Outcome,
         after: &Metrics,
     ) -> Round {
-        let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
-        let server_cpu_s = match (cpu(&self.before), cpu(after)) {
-            (Some(before), Some(after)) => Some(after - before),
+        let [before_s, after_s] =
+            [&self.before, after].map(|metrics| metrics.get("process_cpu_seconds"));
+        let server_cpu_s = match (before_s, after_s) {
+            (Some(before_s), Some(after_s)) => Some(after_s - before_s),
             _ => None,
         };
-        let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
+        let mut readings = BTreeMap::new();
+        for metric in chapter.metrics() {
+            if let Some(value) = after.get(&metric) {
+                readings.insert(metric, value);
+            }
+        }
         Round {
             purpose,
             variant: variant.to_owned(),
             scenario: scenario.to_owned(),
             outcome,
-            readings: chapter.metrics().into_iter().filter_map(reading).collect(),
+            readings,
             server_cpu_s,
             elsewhere_share: self.elsewhere_share(server_cpu_s),
             throttled_s: throttled_since(self.throttled),

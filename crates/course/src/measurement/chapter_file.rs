@@ -1,14 +1,17 @@
 //! `chapter.toml`: everything that makes one chapter different from another, as data.
 
 mod error;
+mod extra;
 mod scenario;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::extra::renew;
 pub use self::{
     error::ChapterFileError,
+    extra::{Baselines, Extra},
     scenario::{RetryRule, Scenario},
 };
 use crate::measurement::{
@@ -85,19 +88,12 @@ pub struct ChapterFile {
     /// Further figures that the server counts, shown beside the claims and in the chapter's table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secondary: Vec<Secondary>,
-    /// The scenario in which connections are counted over time, for a plot: a key of `[scenarios]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub series: Option<String>,
-    /// Other programs that do the same work, measured beside the solution when a capture is recorded
-    /// and when a proof runs against nginx.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baselines: Option<Baselines>,
+    /// Measurements that this chapter alone has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extras: Vec<Extra>,
     /// The chapter's table of variants and scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
-    /// Instructions to count when a capture is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<Counting>,
     /// Rules for grading the learner's edit.
     pub check: Check,
     /// Requirements on the machine and the run, without which nothing can be judged.
@@ -118,21 +114,6 @@ pub struct ChapterFile {
     /// Figures published elsewhere.
     #[serde(default)]
     pub reference: Vec<Reference>,
-}
-
-/// Other programs that do what the chapter's service does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Baselines {
-    /// The scenario: a key of `[scenarios]`.
-    pub scenario: String,
-    /// Folder of a Go program within the chapter's: it takes `-port` and `-upstream`, and prints a
-    /// line with its address.
-    pub go: String,
-    /// Address at which nginx, with the chapter's `nginx.conf`, answers as the upstream.
-    pub nginx_upstream: String,
-    /// Address at which the same nginx answers as a proxy before it.
-    pub nginx_proxy: String,
 }
 
 /// A table of variants (rows) and scenarios (columns), which `capture` measures. It shows more than the one
@@ -234,17 +215,6 @@ pub struct Rounds {
     /// Seconds of await profile of each variant.
     #[serde(deserialize_with = "checked::seconds")]
     pub await_profile_s: f64,
-    /// Seconds of heap profile of each variant when a capture is recorded; none without it.
-    #[serde(
-        default,
-        deserialize_with = "checked::some_seconds_if_any",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub heap_profile_s: Option<f64>,
-    /// The scenario of the heap profiles; the effect's unless it is named. dhat slows every allocation by
-    /// some microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heap_profile_scenario: Option<String>,
     /// The scenario of the await profiles; the effect's unless it is named. A load that saturates
     /// the CPUs would mix waiting for them into the picture.
     pub await_profile_scenario: Option<String>,
@@ -345,40 +315,14 @@ impl ChapterFile {
     /// Returns the first contradiction between parts of the file, such as the name of a scenario that does
     /// not exist.
     fn nameless(&self) -> Option<String> {
-        let claimed = self.claims.iter().map(|claim| ("claims", claim.scenario()));
-        let (rounds, matrix) = (&self.rounds, &self.matrix);
-        let named = [
-            ("check.scenario", Some(&self.check.scenario)),
-            ("law", self.law.scenario()),
-            ("series", self.series.as_ref()),
-            (
-                "baselines.scenario",
-                self.baselines.as_ref().map(|baselines| &baselines.scenario),
-            ),
-            (
-                "rounds.await_profile_scenario",
-                rounds.await_profile_scenario.as_ref(),
-            ),
-            (
-                "rounds.heap_profile_scenario",
-                rounds.heap_profile_scenario.as_ref(),
-            ),
-        ];
-        let named = named
-            .into_iter()
-            .filter_map(|(key, name)| Some((key, name?.as_str())));
-        let columns = matrix.iter().flat_map(|matrix| &matrix.scenarios);
-        let columns = columns.map(|name| ("matrix.scenarios", name.as_str()));
-        let unknown = claimed
-            .chain(named)
-            .chain(columns)
-            .find(|(_, name)| self.scenario(name).is_none());
-        if let Some((key, name)) = unknown {
-            let known: Vec<&str> = self.scenarios.keys().map(String::as_str).collect();
-            return Some(format!(
-                "{key}: there is no scenario `{name}`; add [scenarios.{name}] or name one of: {}",
-                known.join(", ")
-            ));
+        for (key, name) in self.named_scenarios() {
+            if self.scenario(name).is_none() {
+                let known: Vec<&str> = self.scenarios.keys().map(String::as_str).collect();
+                return Some(format!(
+                    "{key}: there is no scenario `{name}`; add [scenarios.{name}] or name one of: {}",
+                    known.join(", ")
+                ));
+            }
         }
         if self.rounds.pairs < self.conditions.pairs_at_least {
             return Some(format!(
@@ -387,25 +331,100 @@ impl ChapterFile {
                 self.rounds.pairs, self.conditions.pairs_at_least
             ));
         }
-        let all = self
-            .scenarios
-            .iter()
-            .map(|(name, scenario)| (name.as_str(), scenario));
-        all.chain([("load", &self.load)]).find_map(|(name, scenario)| {
-            if scenario.users == 0 {
+        for (name, scenario) in &self.scenarios {
+            if let Some(what) = self.flaw_of(name, scenario) {
+                return Some(what);
+            }
+        }
+        self.flaw_of("load", &self.load)
+    }
+
+    /// Returns the scenarios that the file refers to, each with the key that does.
+    fn named_scenarios(&self) -> Vec<(&'static str, &str)> {
+        let mut named = Vec::new();
+        for claim in self.claims.iter() {
+            named.push(("claims", claim.scenario()));
+        }
+        named.push(("check.scenario", self.check.scenario.as_str()));
+        if let Some(name) = self.law.scenario() {
+            named.push(("law", name));
+        }
+        for extra in &self.extras {
+            named.extend(extra.scenario());
+        }
+        if let Some(name) = &self.rounds.await_profile_scenario {
+            named.push(("rounds.await_profile_scenario", name));
+        }
+        if let Some(matrix) = &self.matrix {
+            for name in &matrix.scenarios {
+                named.push(("matrix.scenarios", name));
+            }
+        }
+        named
+    }
+
+    /// Describes a scenario that cannot be run.
+    fn flaw_of(&self, name: &str, scenario: &Scenario) -> Option<String> {
+        if scenario.users == 0 {
+            return Some(format!(
+                "{name}: it has no users; say how many `users` there are, or how many `users_per_cpu`"
+            ));
+        }
+        if let Some(what) = scenario.contradiction() {
+            return Some(format!("{name}.{what}"));
+        }
+        for (key, table, value, is_there) in [
+            (
+                "write_share",
+                "write",
+                scenario.write_share,
+                self.write.is_some(),
+            ),
+            (
+                "bystanders_per_second",
+                "bystander",
+                scenario.bystanders_per_second,
+                self.bystander.is_some(),
+            ),
+        ] {
+            if value > 0.0 && !is_there {
                 return Some(format!(
-                    "{name}: it has no users; say how many `users` there are, or how many `users_per_cpu`"
+                    "{name}.{key}: there is no [{table}] that says what to send; add it"
                 ));
             }
-            if let Some(what) = scenario.contradiction() {
-                return Some(format!("{name}.{what}"));
-            }
-            let asked = [
-                ("write_share", "write", scenario.write_share, self.write.is_some()),
-                ("bystanders_per_second", "bystander", scenario.bystanders_per_second, self.bystander.is_some()),
-            ];
-            let (key, table, ..) = asked.into_iter().find(|(.., value, there)| *value > 0.0 && !there)?;
-            Some(format!("{name}.{key}: there is no [{table}] that says what to send; add it"))
+        }
+        None
+    }
+
+    /// Returns the scenario in which connections are counted over time.
+    pub fn connections(&self) -> Option<&str> {
+        self.extras.iter().find_map(|extra| match extra {
+            Extra::Connections { scenario } => Some(scenario.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns the other programs to measure.
+    pub fn baselines(&self) -> Option<&Baselines> {
+        self.extras.iter().find_map(|extra| match extra {
+            Extra::Baselines(baselines) => Some(baselines),
+            _ => None,
+        })
+    }
+
+    /// Returns the seconds of each heap profile and their scenario.
+    pub fn heap_profiles(&self) -> Option<(f64, &str)> {
+        self.extras.iter().find_map(|extra| match extra {
+            Extra::Heap { seconds, scenario } => Some((*seconds, scenario.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Returns the instructions to count.
+    pub fn instructions(&self) -> Option<&Counting> {
+        self.extras.iter().find_map(|extra| match extra {
+            Extra::Instructions(counting) => Some(counting),
+            _ => None,
         })
     }
 
@@ -479,14 +498,16 @@ impl ChapterFile {
 
     /// Returns the counters on `/metrics` that a round keeps.
     pub fn metrics(&self) -> Vec<String> {
-        let claimed = self.claims.iter();
-        let claimed = claimed.filter_map(|claim| claim.quantity.counter());
-        let secondary = self.secondary.iter().map(|one| one.quantity.as_str());
-        let all = claimed
-            .chain(self.law.metrics())
-            .chain([WORKER_PARKS])
-            .chain(secondary);
-        all.map(str::to_owned).collect()
+        let mut counters = Vec::new();
+        for claim in self.claims.iter() {
+            counters.extend(claim.quantity.counter());
+        }
+        counters.extend(self.law.metrics());
+        counters.push(WORKER_PARKS);
+        for one in &self.secondary {
+            counters.push(&one.quantity);
+        }
+        counters.into_iter().map(str::to_owned).collect()
     }
 
     /// Returns the further scenarios, beside the effect's, in which something is claimed, each with its
@@ -518,25 +539,28 @@ impl ChapterFile {
     pub fn profile_scenario(&self, kind: ProfileKind) -> &str {
         let own = match kind {
             ProfileKind::Await => self.rounds.await_profile_scenario.as_deref(),
-            ProfileKind::Heap => self.rounds.heap_profile_scenario.as_deref(),
+            ProfileKind::Heap => self.heap_profiles().map(|(_, scenario)| scenario),
             ProfileKind::Cpu => None,
         };
-        own.unwrap_or_else(|| self.claims.effect().scenario())
+        match own {
+            Some(scenario) => scenario,
+            None => self.claims.effect().scenario(),
+        }
     }
 
     /// Removes the claims in scenarios that only the lab's own upstream can serve, for services that call
     /// another one. The chapter's own effect and root cause stay.
     #[must_use]
     pub fn with_another_upstream(mut self) -> Self {
-        let is_ours = |name: &str| {
-            let mut arguments = self
-                .scenarios
-                .get(name)
-                .into_iter()
-                .flat_map(|one| &one.arguments);
-            arguments.any(|one| OF_THE_EMBEDDED_UPSTREAM.contains(&one.as_str()))
-        };
-        self.claims = self.claims.only(|claim| !is_ours(claim.scenario()));
+        let mut ours = Vec::new();
+        for (name, scenario) in &self.scenarios {
+            for argument in &scenario.arguments {
+                if OF_THE_EMBEDDED_UPSTREAM.contains(&argument.as_str()) {
+                    ours.push(name.as_str());
+                }
+            }
+        }
+        self.claims = self.claims.only(|claim| !ours.contains(&claim.scenario()));
         self
     }
 }

@@ -98,8 +98,10 @@ impl Claim {
 
     /// Returns the name of its quantity, as reports print it.
     pub fn label(&self) -> &str {
-        let of_quantity = || self.quantity.label();
-        self.name.as_deref().unwrap_or_else(of_quantity)
+        match &self.name {
+            Some(name) => name,
+            None => self.quantity.label(),
+        }
     }
 
     /// Returns whether a proof judges it.

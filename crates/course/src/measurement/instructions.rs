@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The table `[instructions]` of `chapter.toml`.
+/// Instructions to count, as an extra of `chapter.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counting {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::measurement::{
-    chapter_file::ChapterFile,
+    chapter_file::{self, ChapterFile},
     claim::{Claim, PROBLEM, Quantity, Role, WORK_CPU},
     instructions::Instructions,
     reference::Published,
@@ -167,6 +167,25 @@ impl Record {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
 
+    /// Reads a record from its JSON, also one that was written before chapters had extras.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not JSON, or not that of a record.
+    pub fn parse(json: &str) -> Result<Self, serde_json::Error> {
+        let error = match serde_json::from_str(json) {
+            Ok(record) => return Ok(record),
+            Err(error) => error,
+        };
+        let mut older: serde_json::Value = serde_json::from_str(json)?;
+        let Some(chapter) = older["chapter"].as_object_mut() else {
+            return Err(error);
+        };
+        chapter_file::renew(chapter);
+        // What is wrong beside the old keys stands in the error of the text, with its line.
+        serde_json::from_value(older).map_err(|_| error)
+    }
+
     /// Returns the rounds of one purpose, in the order in which they ran.
     pub fn rounds_for(&self, purpose: Purpose) -> impl Iterator<Item = &Round> {
         self.rounds
@@ -177,10 +196,11 @@ impl Record {
     /// Returns the rounds of problem and fix in one scenario, in the order in which they ran, those of the
     /// fix again among them.
     pub fn claimed_in(&self, scenario: &str) -> Vec<&Round> {
-        let is_claimed = |round: &&Round| {
+        let mut rounds: Vec<&Round> = self.rounds.iter().collect();
+        rounds.retain(|round| {
             matches!(round.purpose, Purpose::Claim | Purpose::Equal) && round.scenario == scenario
-        };
-        self.rounds.iter().filter(is_claimed).collect()
+        });
+        rounds
     }
 
     /// Returns the rounds by which the effect is judged.
@@ -222,18 +242,23 @@ impl Record {
     /// Groups `rounds` that were measured together: problem and fix, or problem, fix and fix again. A group
     /// of anything else becomes `None`.
     pub fn compared<'r>(&self, rounds: &[&'r Round]) -> Vec<Option<Compared<'r>>> {
-        let is_again = |round: &&Round| round.purpose == Purpose::Equal;
-        let size = if rounds.iter().any(is_again) { 3 } else { 2 };
-        let of = |group: &[&'r Round]| {
+        let mut size = 2;
+        for round in rounds {
+            if round.purpose == Purpose::Equal {
+                size = 3;
+            }
+        }
+        let mut compared = Vec::new();
+        for group in rounds.chunks_exact(size) {
             let (problem, fixes): (Vec<&'r Round>, Vec<&'r Round>) =
                 group.iter().partition(|round| round.variant == PROBLEM);
-            let is_one = problem.len() == 1 && fixes.iter().all(|fix| fix.variant == self.variant);
-            is_one.then(|| Compared {
-                problem: problem[0],
-                fixes,
-            })
-        };
-        rounds.chunks_exact(size).map(of).collect()
+            let are_of_one = fixes.iter().all(|fix| fix.variant == self.variant);
+            compared.push(match problem[..] {
+                [problem] if are_of_one => Some(Compared { problem, fixes }),
+                _ => None,
+            });
+        }
+        compared
     }
 }
 

@@ -70,15 +70,15 @@ fn rename(frames: &mut Vec<String>, renamed: &[(&str, &str)]) {
         return;
     }
     for frame in frames.iter_mut() {
-        let new = renamed.iter().find_map(|(before, after)| {
-            let rest = frame.strip_prefix(before)?;
+        for (before, after) in renamed {
+            let Some(rest) = frame.strip_prefix(before) else {
+                continue;
+            };
             // `app::read` matches in `app::read, line 31`, but not in `app::reader`.
-            let is_whole =
-                !rest.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_');
-            is_whole.then(|| format!("{after}{rest}"))
-        });
-        if let Some(new) = new {
-            *frame = new;
+            if !rest.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_') {
+                *frame = format!("{after}{rest}");
+                break;
+            }
         }
     }
     frames.dedup();
@@ -100,11 +100,15 @@ fn running(frames: &[&str]) -> Vec<String> {
     } else if has("tokio::") {
         shown.push("tokio".to_owned());
     }
-    let is_start = |frame: &&str| frame.contains("::answer::{{closure}}");
-    let is_task = |frame: &&str| frame.contains("BlockingTask");
-    let start = frames.iter().rposition(is_start);
-    let start = start.or_else(|| frames.iter().rposition(is_task));
-    for frame in &frames[start.map_or(frames.len(), |at| at + 1)..] {
+    let mut start = None;
+    for name in ["::answer::{{closure}}", "BlockingTask"] {
+        start = start.or(frames.iter().rposition(|frame| frame.contains(name)));
+    }
+    let inside = match start {
+        Some(at) => &frames[at + 1..],
+        None => &[],
+    };
+    for frame in inside {
         let known = KNOWN.iter().find(|(part, _)| frame.contains(part));
         let krate = crate_of(frame);
         let name = match known {
@@ -127,10 +131,10 @@ fn running(frames: &[&str]) -> Vec<String> {
 
 /// Shortens the names in a chain of awaits. The name of a well-known wait stands in place of the frames inside of it.
 fn waiting(frames: &[&str]) -> Vec<String> {
-    let inside = frames
-        .iter()
-        .rposition(|frame| is_own(crate_of(frame)))
-        .map_or(0, |own| own + 1);
+    let inside = match frames.iter().rposition(|frame| is_own(crate_of(frame))) {
+        Some(own) => own + 1,
+        None => 0,
+    };
     let wait = wait_in(&frames[inside..]).filter(|(row, _)| row.is_frame());
     if let Some((row, at)) = wait {
         let mut shown = shortened(&frames[..=inside + at]);
@@ -141,7 +145,8 @@ fn waiting(frames: &[&str]) -> Vec<String> {
 }
 
 fn shortened(frames: &[&str]) -> Vec<String> {
-    let short = |frame: &&str| {
+    let mut shown = Vec::new();
+    for frame in frames {
         let (name, place) = frame.split_once(" (src").unwrap_or((frame, ""));
         let krate = crate_of(name);
         let parts: Vec<&str> = name.split("::").collect();
@@ -150,12 +155,12 @@ fn shortened(frames: &[&str]) -> Vec<String> {
             [.., kind, method] if parts.len() > 3 => format!("{krate}: {kind}::{method}"),
             _ => name.to_owned(),
         };
-        match place.rsplit_once(':') {
+        shown.push(match place.rsplit_once(':') {
             Some((_, line)) => format!("{name}, line {}", line.trim_end_matches(')')),
             None => name,
-        }
-    };
-    frames.iter().map(short).collect()
+        });
+    }
+    shown
 }
 
 /// Returns whether a frame has a path, and `krate` is the crate in it.
@@ -171,11 +176,14 @@ fn is_own(krate: &str) -> bool {
 fn own(frame: &str) -> String {
     let frame = frame.trim_start_matches('<');
     let frame = frame.split(" as ").next().unwrap_or(frame);
-    let parts: Vec<&str> = frame
-        .split("::")
-        .filter(|part| !part.starts_with('{') && !part.contains('<'))
-        .collect();
-    let is_type = |part: &&str| part.starts_with(char::is_uppercase);
-    let kept = parts.iter().position(is_type).unwrap_or(parts.len() - 1);
+    let mut parts: Vec<&str> = frame.split("::").collect();
+    parts.retain(|part| !part.starts_with('{') && !part.contains('<'));
+    let mut kept = parts.len() - 1;
+    for (at, part) in parts.iter().enumerate() {
+        if part.starts_with(char::is_uppercase) {
+            kept = at;
+            break;
+        }
+    }
     format!("app::{}", parts[kept..].join("::"))
 }

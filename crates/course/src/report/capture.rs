@@ -19,7 +19,7 @@ use self::error::{io_error, not_a_record};
 use crate::analysis::verdict::{Analysis, analyse};
 use crate::measurement::{
     claim::PROBLEM,
-    record::{ConnectionsAt, Purpose, Record, Round},
+    record::{Purpose, Record, Round},
     reference::Published,
 };
 use crate::report::{
@@ -59,23 +59,17 @@ impl Capture {
     pub fn read(folder: &Path) -> Result<Self, CaptureError> {
         let path = folder.join(RECORD);
         let record = parse(&read(&path)?, &path)?;
-        let stacks = record
-            .profiles
-            .iter()
-            .map(|profile| {
-                let name = profile.folded_name();
-                let path = folder.join(&name);
-                let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-                    io::ErrorKind::NotFound => CaptureError::NoStacks { path },
-                    _ => CaptureError::Io { path, error },
-                })?;
-                Ok((name, text))
-            })
-            .collect::<Result<_, CaptureError>>()?;
-        Ok(Self {
-            record,
-            folded: stacks,
-        })
+        let mut folded = Files::new();
+        for profile in &record.profiles {
+            let name = profile.folded_name();
+            let path = folder.join(&name);
+            let stacks = fs::read_to_string(&path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => CaptureError::NoStacks { path },
+                _ => CaptureError::Io { path, error },
+            })?;
+            folded.insert(name, stacks);
+        }
+        Ok(Self { record, folded })
     }
 
     /// Writes the measured data and everything derived from it into `folder`. Writes nothing unless all of it
@@ -115,25 +109,26 @@ impl Capture {
         let record = &self.record;
         let analysis = self.analysis();
         let mut files = Files::new();
-        let mut add = |name: &str, text: String| {
-            if !text.is_empty() {
-                files.insert(name.to_owned(), text);
-            }
-        };
-        add("table.md", table::table(record, &analysis));
-        add("rounds.md", table::rounds(record));
-        add("environment.md", table::environment(record));
-        add("published.md", table::published(record));
-        add("matrix.md", table::matrix(record));
-        add("baselines.md", table::baselines(record));
-        add("instructions.md", table::instructions(record));
-        add("values.md", table::values(record, &analysis, &self.folded));
+        for (name, text) in [
+            ("table.md", table::table(record, &analysis)),
+            ("rounds.md", table::rounds(record)),
+            ("environment.md", table::environment(record)),
+            ("published.md", table::published(record)),
+            ("matrix.md", table::matrix(record)),
+            ("baselines.md", table::baselines(record)),
+            ("instructions.md", table::instructions(record)),
+            ("values.md", table::values(record, &analysis, &self.folded)),
+        ] {
+            files.insert(name.to_owned(), text);
+        }
         for (name, svg) in self.plots() {
-            add(&format!("plots/{name}.svg"), svg);
+            files.insert(format!("plots/{name}.svg"), svg);
         }
         for (name, svg) in self.flamegraphs()? {
-            add(&format!("{name}.svg"), svg);
+            files.insert(format!("{name}.svg"), svg);
         }
+        // A chapter without a table has no file of it.
+        files.retain(|_, text| !text.is_empty());
         Ok(files)
     }
 
@@ -143,29 +138,34 @@ impl Capture {
         let users = figures::things(scenario.users.into(), "user");
         let rounds: Vec<&Round> = self.record.effect_rounds();
         let own = self.record.chapter.claims.effect().scenario();
-        let title = |what: &str| format!("{what} every round, {users}");
-        let (latency, pings) = (title("Latency of"), title("Latency of a ping in"));
-        let throughput = title("Throughput of");
-        let drawn = [
+        let latency = format!("Latency of every round, {users}");
+        let pings = format!("Latency of a ping in every round, {users}");
+        let throughput = format!("Throughput of every round, {users}");
+        let mut drawn = vec![
             (
                 "latency",
-                plots::by_percentile(&latency, &rounds, plots::of_requests),
+                plots::by_percentile(&latency, &rounds, plots::Of::Users),
             ),
             (
                 "pings",
-                plots::by_percentile(&pings, &rounds, plots::of_bystanders),
+                plots::by_percentile(&pings, &rounds, plots::Of::Bystanders),
             ),
             (
                 "throughput",
                 plots::throughput_of_rounds(&throughput, &self.record.rounds, own),
             ),
+            ("connections-problem", connections(&self.record, PROBLEM)),
+            (
+                "connections-solution",
+                connections(&self.record, &self.record.variant),
+            ),
         ];
-        drawn
-            .into_iter()
-            .chain(connections(&self.record))
-            .chain(variants::plots(&self.record))
-            .filter_map(|(name, svg)| Some((name, svg?)))
-            .collect()
+        drawn.extend(variants::plots(&self.record));
+        let mut plots = Vec::new();
+        for (name, svg) in drawn {
+            plots.extend(svg.map(|svg| (name, svg)));
+        }
+        plots
     }
 
     /// Draws the flamegraphs, by name such as `problem.cpu` or `diff.cpu`.
@@ -237,38 +237,33 @@ impl Capture {
     }
 
     pub(crate) fn stacks(&self, profile: &Profile) -> &str {
-        self.folded
-            .get(&profile.folded_name())
-            .map_or("", String::as_str)
+        match self.folded.get(&profile.folded_name()) {
+            Some(stacks) => stacks,
+            None => "",
+        }
     }
 }
 
-/// Draws the connections accepted and finished since the load began, for problem and solution.
-fn connections(record: &Record) -> [(&'static str, Option<String>); 2] {
-    let of = |variant: &str| {
-        let line = |name: &str, count: fn(&ConnectionsAt) -> u64| Series {
-            name: name.to_owned(),
-            points: record
-                .rounds_for(Purpose::Series)
-                .filter(|round| round.variant == variant)
-                .flat_map(|round| &round.connections)
-                .map(|at| (at.s, count(at) as f64))
-                .collect(),
-        };
-        let lines = [
-            line("taken up", |at| at.accepted),
-            line("finished", |at| at.finished),
-        ];
-        plots::time_series(
-            &format!("Connections of the {variant}"),
-            "connections since the start",
-            &lines,
-        )
-    };
-    [
-        ("connections-problem", of(PROBLEM)),
-        ("connections-solution", of(&record.variant)),
-    ]
+/// Draws the connections of a variant that were accepted and finished since the load began.
+fn connections(record: &Record, variant: &str) -> Option<String> {
+    let (mut accepted, mut finished) = (Vec::new(), Vec::new());
+    for round in record.rounds_for(Purpose::Series) {
+        if round.variant == variant {
+            for at in &round.connections {
+                accepted.push((at.s, at.accepted as f64));
+                finished.push((at.s, at.finished as f64));
+            }
+        }
+    }
+    let lines = [("taken up", accepted), ("finished", finished)].map(|(name, points)| Series {
+        name: name.to_owned(),
+        points,
+    });
+    plots::time_series(
+        &format!("Connections of the {variant}"),
+        "connections since the start",
+        &lines,
+    )
 }
 
 /// Derives a capture's tables, plots and flamegraphs again from its record. Figures published elsewhere were not
@@ -333,22 +328,23 @@ pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
     }
     for prefix in ["", "plots/"] {
         let entries = fs::read_dir(folder.join(prefix)).into_iter().flatten();
-        let names = entries.flatten().filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let kind = Path::new(&name).extension()?;
-            (kind == "svg" || kind == "md").then(|| format!("{prefix}{name}"))
-        });
-        let is_derived = |name: &String| name == AGREEMENT || derived.contains_key(name);
-        let left_over = names.filter(|name| !is_derived(name)).min();
-        if let Some(name) = left_over {
-            return Err(stale(&name, "left over, no part of"));
+        let mut left_over = Vec::new();
+        for entry in entries.flatten() {
+            let name = format!("{prefix}{}", entry.file_name().display());
+            let is_ours = name.ends_with(".svg") || name.ends_with(".md");
+            if is_ours && name != AGREEMENT && !derived.contains_key(&name) {
+                left_over.push(name);
+            }
+        }
+        if let Some(first) = left_over.iter().min() {
+            return Err(stale(first, "left over, no part of"));
         }
     }
     Ok(())
 }
 
 fn parse(json: &str, path: &Path) -> Result<Record, CaptureError> {
-    let record: Record = serde_json::from_str(json).map_err(|error| not_a_record(path, &error))?;
+    let record = Record::parse(json).map_err(|error| not_a_record(path, &error))?;
     if record.format != Record::FORMAT {
         return Err(CaptureError::NotARecord {
             path: path.to_owned(),

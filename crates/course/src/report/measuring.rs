@@ -40,14 +40,20 @@ pub fn plot(name: &str, table: &str) -> Option<String> {
 
 /// Splits a table into the cells of its rows, with the headings first.
 fn rows(table: &str) -> Vec<Vec<String>> {
-    let lines = table.lines().filter_map(|line| {
-        let cells = line.trim().strip_prefix('|')?.trim_end_matches('|');
-        let cells = cells.split('|').map(|cell| cell.trim().replace('`', ""));
-        Some(cells.collect())
-    });
-    lines
-        .filter(|cells: &Vec<String>| !cells.iter().all(|cell| cell.starts_with("--")))
-        .collect()
+    let mut rows = Vec::new();
+    for line in table.lines() {
+        let Some(cells) = line.trim().strip_prefix('|') else {
+            continue;
+        };
+        let mut row = Vec::new();
+        for cell in cells.trim_end_matches('|').split('|') {
+            row.push(cell.trim().replace('`', ""));
+        }
+        if !row.iter().all(|cell| cell.starts_with("--")) {
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 /// Groups the rows by the content of one column, in the order of first appearance.
@@ -68,39 +74,43 @@ fn by_rate(title: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String
 
 /// Draws every column of times against the first column.
 fn lines(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
-    let is_time = |cell: &String| cell.ends_with(" ms") || cell.ends_with(" s");
-    let is_shown = |column: usize| rows.iter().any(|row| is_time(&row[column]));
-    let series = marks(heads, rows, is_shown, 1e3);
+    let mut shown = Vec::new();
+    for column in 1..heads.len() {
+        let mut cells = rows.iter().map(|row| &row[column]);
+        if cells.any(|cell| cell.ends_with(" ms") || cell.ends_with(" s")) {
+            shown.push(column);
+        }
+    }
+    let series = marks(heads, rows, &shown, 1e3);
     let across = Direction::new(across, &figures::count);
     plots::xy(title, &across, &latency("latency"), &series, true)
 }
 
 /// Draws every column of rates against the first column.
 fn per_second(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
-    let is_shown = |column: usize| heads[column].ends_with(" per second");
-    let series = marks(heads, rows, is_shown, 1.0);
+    let mut shown: Vec<usize> = (1..heads.len()).collect();
+    shown.retain(|column| heads[*column].ends_with(" per second"));
+    let series = marks(heads, rows, &shown, 1.0);
     let [across, up] = [across, "per second"].map(|name| Direction::new(name, &figures::count).linear());
     plots::xy(title, &across, &up, &series, true)
 }
 
-/// Makes marks of each column that is shown, its figures times `unit`, against the first column.
-fn marks(
-    heads: &[String],
-    rows: &[Vec<String>],
-    is_shown: impl Fn(usize) -> bool,
-    unit: f64,
-) -> Vec<Marks> {
+/// Makes marks of some columns, their figures times `unit`, against the first column.
+fn marks(heads: &[String], rows: &[Vec<String>], columns: &[usize], unit: f64) -> Vec<Marks> {
     let mut series = Vec::new();
-    for column in (1..heads.len()).filter(|column| is_shown(*column)) {
-        let point = |row: &Vec<String>| {
-            Some(Point {
-                is_at_least: row[column].starts_with("over "),
-                ..Point::at(number(&row[0])?, number(&row[column])? * unit)
-            })
-        };
+    for &column in columns {
+        let mut points = Vec::new();
+        for row in rows {
+            if let (Some(across), Some(up)) = (number(&row[0]), number(&row[column])) {
+                points.push(Point {
+                    is_at_least: row[column].starts_with("over "),
+                    ..Point::at(across, up * unit)
+                });
+            }
+        }
         series.push(Marks {
             name: heads[column].clone(),
-            points: rows.iter().filter_map(point).collect(),
+            points,
         });
     }
     series
@@ -109,20 +119,24 @@ fn marks(
 /// Draws a heat map. A row holds a variant, the second at which its first ping was due, the seconds between
 /// two pings, and the pings' latencies in ms.
 fn heat_map(title: &str, rows: &[Vec<String>]) -> Option<String> {
-    let points = |row: &Vec<String>| {
-        let (from, apart) = (row[1].parse::<f64>().ok()?, row[2].parse::<f64>().ok()?);
-        let latencies = (0_u32..).zip(row[3].split(' '));
-        let points = latencies
-            .filter_map(|(number, ms)| Some((from + apart * f64::from(number), ms.parse().ok()?)));
-        Some(points.collect::<Vec<(f64, f64)>>())
-    };
-    let series: Vec<Series> = by(0, rows)
-        .into_iter()
-        .map(|(name, rows)| Series {
+    let mut series = Vec::new();
+    for (name, rows) in by(0, rows) {
+        let mut points = Vec::new();
+        for row in rows {
+            let (Ok(from), Ok(apart)) = (row[1].parse::<f64>(), row[2].parse::<f64>()) else {
+                continue;
+            };
+            for (number, ms) in row[3].split(' ').enumerate() {
+                if let Ok(ms) = ms.parse() {
+                    points.push((from + apart * number as f64, ms));
+                }
+            }
+        }
+        series.push(Series {
             name: name.to_owned(),
-            points: rows.into_iter().filter_map(points).flatten().collect(),
-        })
-        .collect();
+            points,
+        });
+    }
     plots::heat_map(title, &series)
 }
 

@@ -61,6 +61,17 @@ impl<'a> Direction<'a> {
             },
         }
     }
+
+    /// Describes the values between two: `users: 1 to 3,000`.
+    fn range(&self, (low, high): (f64, f64)) -> String {
+        let [low, high] = [low, high].map(|value| scale::text(value, self.label));
+        format!("{}: {low} to {high}", self.name)
+    }
+}
+
+/// Returns whether a value of [`xy`] has a place on its axis.
+fn is_shown(value: f64) -> bool {
+    is_drawable(value) && value >= 0.0
 }
 
 /// Marks of one name.
@@ -113,27 +124,36 @@ pub fn xy(
     series: &[Marks],
     is_joined: bool,
 ) -> Option<String> {
-    let can_show = |value: f64| is_drawable(value) && value >= 0.0;
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
     let mut drawn = Vec::new();
+    let mut points = Vec::new();
     for (one, (name, look)) in series.iter().zip(Look::of_each(&names)) {
-        let points = one.points.iter().copied();
-        let points: Vec<Point> = points
-            .filter(|point| can_show(point.across) && can_show(point.up))
-            .collect();
-        for hollow in [false, true] {
-            let marks = points.iter().filter(|point| point.is_at_least == hollow);
-            let line = points.iter().filter(|_| is_joined && !hollow);
-            let is_named = !hollow && !points.is_empty();
-            drawn.push(Drawn {
-                line: line.map(|point| (point.across, point.up)).collect(),
-                marks: marks.map(|point| (point.across, point.up)).collect(),
-                hollow,
-                ..Drawn::of(if is_named { name } else { "" }, look)
-            });
+        let (mut line, mut full, mut hollow) = (Vec::new(), Vec::new(), Vec::new());
+        for point in &one.points {
+            if !is_shown(point.across) || !is_shown(point.up) {
+                continue;
+            }
+            let place = (point.across, point.up);
+            line.push(place);
+            if point.is_at_least {
+                hollow.push(place);
+            } else {
+                full.push(place);
+            }
         }
+        points.extend_from_slice(&line);
+        let name = if line.is_empty() { "" } else { name };
+        drawn.push(Drawn {
+            line: if is_joined { line } else { Vec::new() },
+            marks: full,
+            ..Drawn::of(name, look)
+        });
+        drawn.push(Drawn {
+            marks: hollow,
+            hollow: true,
+            ..Drawn::of("", look)
+        });
     }
-    let points: Vec<(f64, f64)> = drawn.iter().flat_map(|one| one.marks.clone()).collect();
     let wide = span(points.iter().map(|(x, _)| *x))?;
     let high = span(points.iter().map(|(_, y)| *y)).unwrap_or(wide);
     if drawn.iter().any(|one| one.hollow && !one.marks.is_empty()) {
@@ -142,16 +162,17 @@ pub fn xy(
             ..Drawn::of("at least", Look::nth(0))
         });
     }
-    let told = [(across, wide), (up, high)].map(|(direction, (low, high))| {
-        let text = |value: f64| scale::text(value, direction.label);
-        format!("{}: {} to {}", direction.name, text(low), text(high))
-    });
     let mut places: Vec<f64> = points.iter().map(|(x, _)| *x).collect();
     places.sort_unstable_by(f64::total_cmp);
     places.dedup();
     let plot = Plot {
         title,
-        description: format!("{}, for {}.", told.join("; "), names.join(", ")),
+        description: format!(
+            "{}; {}, for {}.",
+            across.range(wide),
+            up.range(high),
+            names.join(", ")
+        ),
         across: Axis {
             // Lines go through a few places, and the axis names these. A logarithmic axis has room for powers
             // of ten only.
@@ -170,18 +191,27 @@ pub fn xy(
     plot.svg()
 }
 
-/// Function that reads a round's latencies and their number of answers.
-pub type Answers = fn(&Round) -> Option<(&Latency, u64)>;
-
-/// Returns the latencies of the load's own requests.
-pub fn of_requests(round: &Round) -> Option<(&Latency, u64)> {
-    Some((&round.outcome.latency, round.outcome.completed))
+/// Requests whose latencies are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// The load's own.
+    Users,
+    /// Those of bystanders, from the moment at which each was due.
+    Bystanders,
 }
 
-/// Returns the latencies of the bystanders, from the moment at which each was due.
-pub fn of_bystanders(round: &Round) -> Option<(&Latency, u64)> {
-    let bystander = round.outcome.bystander.as_ref()?;
-    Some((&bystander.latency, bystander.completed))
+impl Of {
+    /// Returns their latencies in a round and their number of answers.
+    fn latencies(self, round: &Round) -> Option<(&Latency, u64)> {
+        let outcome = &round.outcome;
+        match self {
+            Self::Users => Some((&outcome.latency, outcome.completed)),
+            Self::Bystanders => {
+                let bystander = outcome.bystander.as_ref()?;
+                Some((&bystander.latency, bystander.completed))
+            }
+        }
+    }
 }
 
 /// Draws latency against percentile, with a line for each round. The percentiles are spread as 1/(1-q), as in
@@ -189,27 +219,39 @@ pub fn of_bystanders(round: &Round) -> Option<(&Latency, u64)> {
 ///
 /// A round of n answers says nothing about fewer than one in n, so its line ends there. `None` if no round
 /// has answers.
-pub fn by_percentile(title: &str, rounds: &[&Round], answers: Answers) -> Option<String> {
+pub fn by_percentile(title: &str, rounds: &[&Round], of: Of) -> Option<String> {
     let looks = looks(rounds.iter().copied());
-    let lines = rounds.iter().filter_map(|round| {
-        let (latency, count) = answers(round)?;
-        let quantiles = latency.quantiles.iter();
-        let line: Vec<(f64, f64)> = quantiles
-            .map(|(q, ms)| (1.0 / (1.0 - q), *ms))
-            .filter(|(x, ms)| (1.0..=count as f64).contains(x) && *ms > 0.0 && is_drawable(*ms))
-            .collect();
-        let is_line = line.len() > 1;
-        is_line.then(|| Drawn {
-            marks: line.last().copied().into_iter().collect(),
+    let mut drawn = Vec::new();
+    for (name, look) in &looks {
+        drawn.push(Drawn::of(name, *look));
+    }
+    let mut shown_ms = Vec::new();
+    let mut rarest = 10.0_f64;
+    for round in rounds {
+        let Some((latency, count)) = of.latencies(round) else {
+            continue;
+        };
+        let mut line = Vec::new();
+        for (quantile, ms) in &latency.quantiles {
+            let x = 1.0 / (1.0 - quantile);
+            if (1.0..=count as f64).contains(&x) && *ms > 0.0 && is_drawable(*ms) {
+                line.push((x, *ms));
+            }
+        }
+        let [_, .., last] = line[..] else {
+            continue;
+        };
+        for (x, ms) in &line {
+            rarest = rarest.max(*x);
+            shown_ms.push(*ms);
+        }
+        drawn.push(Drawn {
+            marks: vec![last],
             line,
             ..Drawn::of("", looks[round.variant.as_str()])
-        })
-    });
-    let named = looks.iter().map(|(name, look)| Drawn::of(name, *look));
-    let drawn: Vec<Drawn> = named.chain(lines).collect();
-    let points = || drawn.iter().flat_map(|drawn| &drawn.line);
-    let (low, high) = span(points().map(|(_, ms)| *ms))?;
-    let rarest = points().map(|(x, _)| *x).fold(10.0, f64::max);
+        });
+    }
+    let (low, high) = span(shown_ms.into_iter())?;
     let plot = Plot {
         title,
         description: format!(
@@ -245,21 +287,23 @@ fn percentile(x: f64) -> String {
 /// Draws the requests per second of rounds in one scenario: problem and fix filled, the fix again hollow.
 /// Leaves out rounds with other purposes. `None` if no round has answers.
 pub fn throughput_of_rounds(title: &str, rounds: &[Round], scenario: &str) -> Option<String> {
-    // Rounds are numbered as everywhere else: by the place among all rounds.
-    let shown = (1_u32..)
-        .zip(rounds)
-        .filter(|(_, round)| round.scenario == scenario)
-        .filter(|(_, round)| matches!(round.purpose, Purpose::Equal | Purpose::Claim))
-        .filter(|(_, round)| round.outcome.requests_per_second > 0.0);
-    let looks = looks(shown.clone().map(|(_, round)| round));
+    let mut shown = Vec::new();
+    for (place, round) in rounds.iter().enumerate() {
+        let is_compared = matches!(round.purpose, Purpose::Equal | Purpose::Claim);
+        if round.scenario == scenario && is_compared && round.outcome.requests_per_second > 0.0 {
+            // Numbered as everywhere else: by the place among all rounds.
+            shown.push((place + 1, round));
+        }
+    }
+    let looks = looks(shown.iter().map(|(_, round)| *round));
     let mut drawn = Vec::new();
     for (purpose, more) in [
         (Purpose::Claim, ""),
         (Purpose::Equal, ", equal servers (A/A)"),
     ] {
         for (name, look) in &looks {
-            let mut rounds = shown.clone().map(|(_, round)| round);
-            if rounds.any(|round| round.purpose == purpose && round.variant == *name) {
+            let mut rounds = shown.iter();
+            if rounds.any(|(_, round)| round.purpose == purpose && round.variant == *name) {
                 drawn.push(Drawn {
                     hollow: purpose == Purpose::Equal,
                     ..Drawn::of(&format!("{name}{more}"), *look)
@@ -267,37 +311,41 @@ pub fn throughput_of_rounds(title: &str, rounds: &[Round], scenario: &str) -> Op
             }
         }
     }
-    drawn.extend(shown.map(|(number, round)| Drawn {
-        marks: vec![(f64::from(number), round.outcome.requests_per_second)],
-        hollow: round.purpose == Purpose::Equal,
-        ..Drawn::of("", looks[round.variant.as_str()])
-    }));
+    for (number, round) in shown {
+        drawn.push(Drawn {
+            marks: vec![(number as f64, round.outcome.requests_per_second)],
+            hollow: round.purpose == Purpose::Equal,
+            ..Drawn::of("", looks[round.variant.as_str()])
+        });
+    }
     by_round(title, "requests per second", drawn)
 }
 
 /// Draws up to four series over seconds, from 0; `values` labels the values. `None` if no series has a point
 /// that is a number.
 pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<String> {
-    let drawn: Vec<Drawn> = (0..)
-        .zip(series)
-        .map(|(index, one)| {
-            let line = one.points.iter().copied();
-            let line: Vec<_> = line
-                .filter(|(s, value)| *s >= 0.0 && is_drawable(*s) && is_drawable(*value))
-                .collect();
-            // Draw a few marks, which tell lines apart without colours, rather than one for each point.
-            let every = line.len().div_ceil(12).max(1);
-            Drawn {
-                marks: line.iter().step_by(every).copied().collect(),
-                line,
-                ..Drawn::of(&one.name, Look::nth(index))
+    let mut drawn = Vec::new();
+    let mut shown = Vec::new();
+    let mut end = 1e-3_f64;
+    for (index, one) in series.iter().enumerate() {
+        let mut line = Vec::new();
+        for &(s, value) in &one.points {
+            if s >= 0.0 && is_drawable(s) && is_drawable(value) {
+                line.push((s, value));
+                shown.push(value);
+                end = end.max(s);
             }
-        })
-        .collect();
-    let points = || drawn.iter().flat_map(|drawn| &drawn.line);
-    let (low, high) = span(points().map(|(_, value)| *value))?;
+        }
+        // Draw a few marks, which tell lines apart without colours, rather than one for each point.
+        let every = line.len().div_ceil(12).max(1);
+        drawn.push(Drawn {
+            marks: line.iter().step_by(every).copied().collect(),
+            line,
+            ..Drawn::of(&one.name, Look::nth(index))
+        });
+    }
+    let (low, high) = span(shown.into_iter())?;
     let (low, high) = (low.min(0.0), high.max(1e-3));
-    let end = points().map(|(s, _)| *s).fold(1e-3, f64::max);
     let plot = Plot {
         title,
         description: format!(
@@ -326,52 +374,50 @@ const FACTOR: f64 = 1.25;
 /// Draws every answer by its moment and its latency, for up to four series of `(seconds, milliseconds)`. The
 /// more answers lie in a cell, the fuller its colour. `None` if no series has a point that is a number.
 pub fn heat_map(title: &str, series: &[Series]) -> Option<String> {
-    let can_show =
-        |(s, ms): &(f64, f64)| is_drawable(*s) && *s >= 0.0 && is_drawable(*ms) && *ms > 0.0;
-    let points = || series.iter().flat_map(|one| &one.points);
-    let points = || points().copied().filter(can_show);
-    let (low, high) = span(points().map(|(_, ms)| ms))?;
-    let end = points().map(|(s, _)| s).fold(1e-3, f64::max);
+    let mut shown = Vec::new();
+    let mut all_ms = Vec::new();
+    let mut end = 1e-3_f64;
+    for one in series {
+        let mut points = one.points.clone();
+        points.retain(|&(s, ms)| is_shown(s) && is_shown(ms) && ms > 0.0);
+        for (s, ms) in &points {
+            end = end.max(*s);
+            all_ms.push(*ms);
+        }
+        shown.push(points);
+    }
+    let (low, high) = span(all_ms.into_iter())?;
     let width = end / COLUMNS;
-    let is_log = is_apart((low, high));
-    let row_of = |ms: f64| {
-        if is_log {
-            ms.log(FACTOR)
-        } else {
-            ms / high * ROWS
-        }
+    let rows = Rows {
+        is_log: is_apart((low, high)),
+        high,
     };
-    let edge = |row: f64| {
-        if is_log {
-            FACTOR.powf(row)
-        } else {
-            row / ROWS * high
-        }
-    };
-    let drawn = (0..).zip(series).map(|(index, one)| {
+    let mut drawn = Vec::new();
+    for (index, points) in shown.into_iter().enumerate() {
         // Column and row are whole numbers, whose bits can be ordered.
         let mut counts: BTreeMap<[u64; 2], u32> = BTreeMap::new();
-        for (s, ms) in one.points.iter().copied().filter(can_show) {
+        for (s, ms) in points {
             // The last answer belongs to the last column.
             let column = (s / width).min(COLUMNS - 1.0).floor();
-            let row = row_of(ms).floor();
+            let row = rows.of(ms).floor();
             *counts.entry([column, row].map(f64::to_bits)).or_default() += 1;
         }
         let most = counts.values().copied().max().unwrap_or(1);
-        let cells = counts.iter().map(|(place, &count)| {
+        let mut cells = Vec::new();
+        for (place, count) in counts {
             let [column, row] = place.map(f64::from_bits);
-            Cell {
+            cells.push(Cell {
                 across: column * width..(column + 1.0) * width,
-                up: edge(row)..edge(row + 1.0),
+                up: rows.edge(row)..rows.edge(row + 1.0),
                 // A single answer in a cell must be visible.
                 share: (20.0 + (80.0 * f64::from(count) / f64::from(most)).round()) / 100.0,
-            }
-        });
-        Drawn {
-            cells: cells.collect(),
-            ..Drawn::of(&one.name, Look::nth(index))
+            });
         }
-    });
+        drawn.push(Drawn {
+            cells,
+            ..Drawn::of(&series[index].name, Look::nth(index))
+        });
+    }
     let plot = Plot {
         title,
         description: format!(
@@ -383,9 +429,36 @@ pub fn heat_map(title: &str, series: &[Series]) -> Option<String> {
         across: Axis::seconds(end),
         has_columns: false,
         up: Axis::values("latency", (low, high), &figures::milliseconds),
-        drawn: drawn.collect(),
+        drawn,
     };
     plot.svg()
+}
+
+/// The rows of a heat map's cells, from 0 up.
+struct Rows {
+    is_log: bool,
+    /// Greatest latency that is drawn.
+    high: f64,
+}
+
+impl Rows {
+    /// Returns the row of a latency, with its place within the row as a fraction.
+    fn of(&self, ms: f64) -> f64 {
+        if self.is_log {
+            ms.log(FACTOR)
+        } else {
+            ms / self.high * ROWS
+        }
+    }
+
+    /// Returns the latency at the lower edge of a row.
+    fn edge(&self, row: f64) -> f64 {
+        if self.is_log {
+            FACTOR.powf(row)
+        } else {
+            row / ROWS * self.high
+        }
+    }
 }
 
 /// Gives each variant among `rounds` a look, in alphabetical order: problem before solution.

@@ -87,7 +87,7 @@ fn row(record: &Record, finding: &Finding) -> Row {
         Quantity::Metric(metric) if claim.role == Role::Effect && own_scenario => {
             median_text(record, *metric, variant)
         }
-        quantity => value.map_or_else(unknown, |value| quantity.text(claim.unit, value)),
+        quantity => known(value, |value| quantity.text(claim.unit, value)),
     };
     Row {
         label,
@@ -100,12 +100,14 @@ fn row(record: &Record, finding: &Finding) -> Row {
 
 /// Makes the row of the law's prediction for a scenario.
 fn prediction(record: &Record, finding: &Finding) -> Row {
-    let bound =
-        |value: Option<f64>| value.map_or_else(String::new, |value| figures::count(value.round()));
-    let scenario = record.chapter.scenario(finding.claim.scenario());
-    let load = scenario.map_or_else(String::new, |scenario| {
-        format!(" ({})", scenario.in_words())
+    let [problem, fix] = [finding.problem, finding.fix].map(|most| match most {
+        Some(most) => figures::count(most.round()),
+        None => String::new(),
     });
+    let load = match record.chapter.scenario(finding.claim.scenario()) {
+        Some(scenario) => format!(" ({})", scenario.in_words()),
+        None => String::new(),
+    };
     let law = record.chapter.law.name();
     let most = if finding.problem.is_some() {
         ", most requests per second"
@@ -115,8 +117,8 @@ fn prediction(record: &Record, finding: &Finding) -> Row {
     Row {
         label: "Prediction",
         name: format!("{law}{most}{load}"),
-        problem: bound(finding.problem),
-        fix: bound(finding.fix),
+        problem,
+        fix,
         remark: prediction_in_words(finding),
     }
 }
@@ -247,4 +249,12 @@ pub(crate) fn median_text(record: &Record, metric: LoadMetric, variant: &str) ->
 
 pub(crate) fn unknown() -> String {
     "unknown".to_owned()
+}
+
+/// Formats a figure by `text`, or says that it is unknown.
+pub(crate) fn known(figure: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    match figure {
+        Some(figure) => text(figure),
+        None => unknown(),
+    }
 }

@@ -7,7 +7,7 @@ mod values;
 use std::fmt::Write as _;
 
 use crate::analysis::{baseline, verdict::Analysis};
-use crate::measurement::{claim::LoadMetric, record::Record, reference::Published};
+use crate::measurement::{claim::LoadMetric, record::Record};
 use engine::figures;
 
 pub use self::{
@@ -16,20 +16,21 @@ pub use self::{
     values::{anchors, values},
 };
 pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds_in_full};
-use crate::report::rows::{Row, rows, unknown};
+use crate::report::rows::{known, rows};
 use drawing::table::{Column, Table, sentence_case};
 
 /// Formats the chapter's figures: both variants side by side, predictions and verdict.
 pub fn table(record: &Record, analysis: &Analysis) -> String {
-    let row = |row: Row| {
-        vec![
+    let mut cells = Vec::new();
+    for row in rows(record, analysis) {
+        cells.push(vec![
             row.label.to_owned(),
             row.name,
             row.problem,
             row.fix,
             row.remark,
-        ]
-    };
+        ]);
+    }
     let columns = [
         Column::text(""),
         Column::text(""),
@@ -37,8 +38,7 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
         Column::figures(&record.variant),
         Column::text(""),
     ];
-    let rows = rows(record, analysis).into_iter().map(row).collect();
-    let table = Table::new(columns, rows);
+    let table = Table::new(columns, cells);
     let text = format!(
         "{}\nVerdict: **{}**. {}\n\n{}",
         table.markdown(),
@@ -75,17 +75,18 @@ pub fn baselines(record: &Record) -> String {
     if measured.is_empty() {
         return String::new();
     }
-    let cell =
-        |metric: LoadMetric, value: Option<f64>| value.map_or_else(unknown, |v| metric.text(v));
-    let rows = measured.into_iter().map(|one| {
-        vec![
+    let mut rows = Vec::new();
+    for one in measured {
+        rows.push(vec![
             one.service,
-            cell(LoadMetric::RequestsPerSecond, one.requests_per_second),
-            one.of_the_solutions.map_or_else(unknown, figures::percent),
-            cell(LoadMetric::P50Ms, one.p50_ms),
-            cell(LoadMetric::P99Ms, one.p99_ms),
-        ]
-    });
+            known(one.requests_per_second, |value| {
+                LoadMetric::RequestsPerSecond.text(value)
+            }),
+            known(one.of_the_solutions, figures::percent),
+            known(one.p50_ms, |value| LoadMetric::P50Ms.text(value)),
+            known(one.p99_ms, |value| LoadMetric::P99Ms.text(value)),
+        ]);
+    }
     let columns = [
         Column::text("service"),
         Column::figures("requests per second"),
@@ -93,12 +94,13 @@ pub fn baselines(record: &Record) -> String {
         Column::figures("median"),
         Column::figures("99th percentile"),
     ];
-    sourced(&Table::new(columns, rows.collect()), record)
+    sourced(&Table::new(columns, rows), record)
 }
 
 /// Formats counted instructions; empty if none were counted.
 pub fn instructions(record: &Record) -> String {
-    let (Some(counting), Some(first)) = (&record.chapter.instructions, record.instructions.first())
+    let (Some(counting), Some(first)) =
+        (record.chapter.instructions(), record.instructions.first())
     else {
         return String::new();
     };
@@ -171,11 +173,11 @@ pub fn published(record: &Record) -> String {
 }
 
 pub(crate) fn published_table(record: &Record) -> Table {
-    let row = |figure: &Published| {
+    let mut rows = Vec::new();
+    for figure in &record.references {
         let caveat = figure.caveat.clone().unwrap_or_default();
-        vec![figure.label.clone(), figure.value.clone(), caveat]
-    };
-    let rows = record.references.iter().map(row).collect();
+        rows.push(vec![figure.label.clone(), figure.value.clone(), caveat]);
+    }
     let columns = [
         Column::text("published elsewhere"),
         Column::figures("figure"),

@@ -66,15 +66,17 @@ impl Finding {
         Self::new(name, State::Ok, found, "")
     }
 
-    /// A note if there is something to do about it.
-    fn noted<R: Into<String>>(
+    /// A note with its remedy if there is something to do about it.
+    fn noted_if(
+        is_to_do: bool,
         name: &'static str,
         found: impl Into<String>,
-        remedy: Option<R>,
+        remedy: impl Into<String>,
     ) -> Self {
-        match remedy {
-            Some(remedy) => Self::new(name, State::Note, found, remedy),
-            None => Self::ok(name, found),
+        if is_to_do {
+            Self::new(name, State::Note, found, remedy)
+        } else {
+            Self::ok(name, found)
         }
     }
 }
@@ -88,9 +90,11 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     findings.push(open_files(u64::from(most_users(&workshop)) + BESIDE));
     findings.push(port("port 8080", 8080, "the service"));
     findings.push(port("port 6060", 6060, "profiles and counters"));
-    let can_be_had = |it: &&Program| cfg!(target_os = "linux") || !OF_LINUX.contains(&it.name);
-    let programs = PROGRAMS.iter().filter(can_be_had);
-    findings.extend(programs.map(|it| program(it, &tools)));
+    for one in &PROGRAMS {
+        if cfg!(target_os = "linux") || !OF_LINUX.contains(&one.name) {
+            findings.push(program(one, &tools));
+        }
+    }
     if cfg!(target_os = "linux") {
         findings.extend(perf());
         findings.push(match Parts::find(&tools.kernel()) {
@@ -143,18 +147,21 @@ fn rust(root: &Path) -> Vec<Finding> {
         ("rustc", provenance::rustc_version(root)),
         ("cargo", tools::version(compile::program(), ["--version"])),
     ];
-    let finding = |(name, version): (_, Option<String>)| match version {
-        Some(version) if at_least(&version, RUST) => Finding::ok(name, version),
-        Some(version) => {
-            let remedy = format!("{RUST} or newer is needed: rustup update");
-            Finding::new(name, State::Required, version, remedy)
-        }
-        None => {
-            let remedy = "install Rust from https://rustup.rs";
-            Finding::new(name, State::Required, "not there", remedy)
-        }
-    };
-    versions.into_iter().map(finding).collect()
+    let mut findings = Vec::new();
+    for (name, version) in versions {
+        findings.push(match version {
+            Some(version) if at_least(&version, RUST) => Finding::ok(name, version),
+            Some(version) => {
+                let remedy = format!("{RUST} or newer is needed: rustup update");
+                Finding::new(name, State::Required, version, remedy)
+            }
+            None => {
+                let remedy = "install Rust from https://rustup.rs";
+                Finding::new(name, State::Required, "not there", remedy)
+            }
+        });
+    }
+    findings
 }
 
 fn at_least(version: &str, wanted: &str) -> bool {
@@ -164,50 +171,51 @@ fn at_least(version: &str, wanted: &str) -> bool {
 }
 
 fn machine(here: &Environment) -> Vec<Finding> {
+    let cpus = format!(
+        "{} usable of {}, {}",
+        here.cpus_usable, here.cpus_online, here.cpu_model
+    );
+    let is_shared = here.cpus_usable == 1;
+    let memory = format!("{:.1} GiB", here.memory_mib as f64 / 1024.0);
+    let is_little = here.memory_mib < 3 * 1024;
     let mut findings = vec![
         Finding::ok("system", format!("{}, kernel {}", here.system, here.kernel)),
-        Finding::noted(
+        Finding::noted_if(
+            is_shared,
             "CPUs",
-            format!(
-                "{} usable of {}, {}",
-                here.cpus_usable, here.cpus_online, here.cpu_model
-            ),
-            (here.cpus_usable == 1).then_some(
-                "server and generator share it: figures are lower, and some claims cannot be shown",
-            ),
+            cpus,
+            "server and generator share it: figures are lower, and some claims cannot be shown",
         ),
         quota(here),
     ];
     findings.extend(here.governor.as_deref().map(governor));
-    findings.push(Finding::noted(
+    findings.push(Finding::noted_if(
+        is_little,
         "memory",
-        format!("{:.1} GiB", here.memory_mib as f64 / 1024.0),
-        (here.memory_mib < 3 * 1024)
-            .then_some("compiling wants about 3 GiB: CARGO_BUILD_JOBS=1 makes it do with less"),
+        memory,
+        "compiling wants about 3 GiB: CARGO_BUILD_JOBS=1 makes it do with less",
     ));
     findings.extend(tick());
     findings
 }
 
 fn quota(here: &Environment) -> Finding {
-    let binding = here
-        .quota
-        .filter(|quota| *quota < f64::from(here.cpus_usable));
-    let found = binding.map(|quota| format!("{quota:.1} CPUs"));
-    Finding::noted(
-        "CPU quota",
-        found.unwrap_or_else(|| "none that limits this process".to_owned()),
-        binding.map(|_| {
-            "a run that the quota holds back is invalid: raise it (docker run --cpus) or remove it"
-        }),
-    )
+    match here.quota {
+        Some(quota) if quota < f64::from(here.cpus_usable) => Finding::new(
+            "CPU quota",
+            State::Note,
+            format!("{quota:.1} CPUs"),
+            "a run that the quota holds back is invalid: raise it (docker run --cpus) or remove it",
+        ),
+        _ => Finding::ok("CPU quota", "none that limits this process"),
+    }
 }
 
 fn governor(name: &str) -> Finding {
     let remedy = "the clock follows the load, which adds noise: sudo cpupower frequency-set -g \
                   performance, on mains power";
     let steady = matches!(name, "performance" | "schedutil");
-    Finding::noted("governor", name, (!steady).then_some(remedy))
+    Finding::noted_if(!steady, "governor", name, remedy)
 }
 
 /// The tick of the running kernel, by the configuration that distributions ship under `/boot`.
@@ -231,11 +239,11 @@ fn counters() -> Vec<Finding> {
         [] => "the system does not tell".to_owned(),
         ref may => format!("this process may run on {} CPUs", may.len()),
     };
-    let counts = counts().map(|(counter, count)| count_of(counter, count, usable));
-    [Finding::ok("affinity", affinity)]
-        .into_iter()
-        .chain(counts)
-        .collect()
+    let mut findings = vec![Finding::ok("affinity", affinity)];
+    for (counter, count) in counts() {
+        findings.push(count_of(counter, count, usable));
+    }
+    findings
 }
 
 fn count_of(counter: &str, count: usize, usable: Usable) -> Finding {
@@ -251,92 +259,115 @@ fn count_of(counter: &str, count: usize, usable: Usable) -> Finding {
         Judged::TooFew => ("few", "leaves some idle"),
         Judged::TooMany => ("many", "is throttled"),
     };
-    let time = usable
-        .quota
-        .map(|quota| format!(" for the time of {quota:.1}"));
-    Finding::noted(
+    let time = match usable.quota {
+        Some(quota) => format!(" for the time of {quota:.1}"),
+        None => String::new(),
+    };
+    Finding::new(
         name,
+        State::Note,
         format!("{found}, which is wrong: too {wrong}"),
-        Some(format!(
-            "this process may use {} CPUs{}; a service that starts as many workers as counted {consequence}: chapter 6",
-            usable.cpus,
-            time.unwrap_or_default()
-        )),
+        format!(
+            "this process may use {} CPUs{time}; a service that starts as many workers as counted {consequence}: chapter 6",
+            usable.cpus
+        ),
     )
 }
 
 /// The largest load of any chapter; one that cannot be read has its own command to say so.
 fn most_users(workshop: &Workshop) -> u32 {
-    let chapters = workshop.chapters().unwrap_or_default();
-    let files = chapters.iter().filter_map(|chapter| chapter.file().ok());
-    let scenarios = files.flat_map(|file| file.scenarios.into_values());
-    scenarios.map(|scenario| scenario.users).max().unwrap_or(0)
+    let mut most = 0;
+    for chapter in workshop.chapters().unwrap_or_default() {
+        if let Ok(file) = chapter.file() {
+            for scenario in file.scenarios.values() {
+                most = most.max(scenario.users);
+            }
+        }
+    }
+    most
 }
 
 fn open_files(needed: u64) -> Finding {
-    let refused = engine::load::cpus::allow_open_files(needed).err();
-    let found = match &refused {
-        None => format!("{needed} available, and the largest load needs no more"),
-        Some(limit) => format!("{} at most", limit.allowed),
-    };
-    let remedy = refused.map(|_| {
-        format!(
-            "the largest load needs {needed}: ulimit -n {needed} (as root if it refuses), or fewer \
-             users with --users"
-        )
-    });
-    Finding::noted("open files", found, remedy)
+    match engine::load::cpus::allow_open_files(needed) {
+        Ok(()) => Finding::ok(
+            "open files",
+            format!("{needed} available, and the largest load needs no more"),
+        ),
+        Err(limit) => Finding::new(
+            "open files",
+            State::Note,
+            format!("{} at most", limit.allowed),
+            format!(
+                "the largest load needs {needed}: ulimit -n {needed} (as root if it refuses), or fewer \
+                 users with --users"
+            ),
+        ),
+    }
 }
 
 /// Binds the port and releases it again, for only that shows whether it is free.
 fn port(name: &'static str, number: u16, whose: &str) -> Finding {
-    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, number)).err();
-    let found = match &taken {
-        None => format!("free for {whose}"),
-        Some(error) => format!("taken ({error})"),
-    };
-    let remedy =
-        "cargo run -p chapter1 then needs --port or --admin-port; prove and check pick free ones";
-    Finding::noted(name, found, taken.map(|_| remedy))
+    match TcpListener::bind((Ipv4Addr::LOCALHOST, number)) {
+        Ok(_) => Finding::ok(name, format!("free for {whose}")),
+        Err(error) => Finding::new(
+            name,
+            State::Note,
+            format!("taken ({error})"),
+            "cargo run -p chapter1 then needs --port or --admin-port; prove and check pick free ones",
+        ),
+    }
 }
 
 fn program(program: &Program, tools: &Tools) -> Finding {
     let name = program.name;
-    let pin = program.pinned.and_then(|(_, pin)| pin(tools));
-    match ((program.found)(tools), pin) {
-        (Some(version), Some(pin)) if version != pin => {
-            let found = format!("{version}, not the pinned {pin}");
-            Finding::noted(name, found, Some(program.needed))
-        }
-        (Some(version), _) => Finding::ok(name, version),
-        (None, _) => Finding::new(name, State::Missing, "not there", program.needed),
+    let Some(version) = (program.found)(tools) else {
+        return Finding::new(name, State::Missing, "not there", program.needed);
+    };
+    if let Some((_, pin)) = program.pinned
+        && let Some(pin) = pin(tools)
+        && version != pin
+    {
+        let found = format!("{version}, not the pinned {pin}");
+        return Finding::new(name, State::Note, found, program.needed);
     }
+    Finding::ok(name, version)
 }
 
 /// Checks whether `perf` may record, and whether it can read the CPU's own counters. In many virtual machines it
 /// cannot. Returns nothing if there is no `perf`.
 fn perf() -> Vec<Finding> {
-    let asked = |words: &str| {
+    let mut findings = Vec::new();
+    for (name, words, given, refused, remedy) in [
+        (
+            "perf's permission",
+            "record --event cpu-clock --output /dev/null true",
+            "given",
+            "not given",
+            "cargo flamegraph and samply need it, too: echo 1 | sudo tee \
+             /proc/sys/kernel/perf_event_paranoid",
+        ),
+        (
+            "perf's counters",
+            "stat --field-separator , --event instructions true",
+            "can be read",
+            "cannot be read",
+            "as in many virtual machines: record with `perf record -e cpu-clock`, count with \
+             `valgrind --tool=cachegrind`",
+        ),
+    ] {
         let mut perf = Command::new("perf");
-        let said = perf.args(words.split(' ')).stdin(Stdio::null()).output();
-        said.ok().map(|said| {
-            said.status.success() && !String::from_utf8_lossy(&said.stderr).contains("<not")
-        })
-    };
-    let may = asked("record --event cpu-clock --output /dev/null true").map(|may| {
-        let found = if may { "given" } else { "not given" };
-        let remedy = "cargo flamegraph and samply need it, too: echo 1 | sudo tee \
-                      /proc/sys/kernel/perf_event_paranoid";
-        Finding::noted("perf's permission", found, (!may).then_some(remedy))
-    });
-    let counts = asked("stat --field-separator , --event instructions true").map(|counts| {
-        let found = if counts { "can" } else { "cannot" };
-        let remedy =
-            "as in many virtual machines: record with `perf record -e cpu-clock`, count with `valgrind --tool=cachegrind`";
-        let found = format!("{found} be read");
-        Finding::noted("perf's counters", found, (!counts).then_some(remedy))
-    });
-    may.into_iter().chain(counts).collect()
+        let asked = perf.args(words.split(' ')).stdin(Stdio::null()).output();
+        let Ok(said) = asked else {
+            continue;
+        };
+        let stderr = String::from_utf8_lossy(&said.stderr);
+        if said.status.success() && !stderr.contains("<not") {
+            findings.push(Finding::ok(name, given));
+        } else {
+            findings.push(Finding::new(name, State::Note, refused, remedy));
+        }
+    }
+    findings
 }
 
 #[cfg(test)]

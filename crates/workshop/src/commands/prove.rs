@@ -60,10 +60,10 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     if options.chapters.is_empty() && !options.all {
         return Err(CliError::usage(how_long(&chapters)?));
     }
-    let folder = options
-        .report
-        .clone()
-        .unwrap_or_else(|| workshop.state().join("reports"));
+    let folder = match &options.report {
+        Some(folder) => folder.clone(),
+        None => workshop.state().join("reports"),
+    };
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
     let mut all = Vec::new();
@@ -96,7 +96,10 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         } else if options.variant == EXERCISE {
             let proof = OwnProof {
                 kind: analysis.verdict.kind,
-                gain: analysis.effect().and_then(|effect| effect.ratio),
+                gain: match analysis.effect() {
+                    Some(effect) => effect.ratio,
+                    None => None,
+                },
                 exercise,
             };
             progress_file::remember(&workshop, chapter.number, |done| {
@@ -163,22 +166,25 @@ fn predicted(workshop: &Workshop, number: u32) -> Option<Prediction> {
 }
 
 fn command(options: &Prove, number: u32) -> String {
-    let variant = &options.variant;
-    let pairs = options.pairs.map(|pairs| format!(" --pairs {pairs}"));
-    let flag = |is_asked: bool, flag: &str| is_asked.then(|| flag.to_owned());
-    [
-        Some(format!("cargo workshop prove {number}")),
-        (variant != SOLUTION).then(|| format!(" --variant {variant}")),
-        pairs,
-        flag(options.upstream == UpstreamOf::Nginx, " --upstream nginx"),
+    let mut command = format!("cargo workshop prove {number}");
+    if options.variant != SOLUTION {
+        command += &format!(" --variant {}", options.variant);
+    }
+    if let Some(pairs) = options.pairs {
+        command += &format!(" --pairs {pairs}");
+    }
+    for (is_asked, flag) in [
+        (options.upstream == UpstreamOf::Nginx, " --upstream nginx"),
         // Without its address: there may be a password in it.
-        flag(options.database.is_some(), " --database …"),
-        flag(options.no_profiles, " --no-profiles"),
-        flag(options.matrix, " --matrix"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+        (options.database.is_some(), " --database …"),
+        (options.no_profiles, " --no-profiles"),
+        (options.matrix, " --matrix"),
+    ] {
+        if is_asked {
+            command += flag;
+        }
+    }
+    command
 }
 
 /// Report, record and profiles; yields the report's path.
@@ -208,16 +214,21 @@ fn elsewhere(record: &Record) -> String {
 }
 
 fn baseline_lines(baselines: &[Baseline]) -> String {
-    let line = |one: &Baseline| {
-        let share = one
-            .of_the_solutions
-            .map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0));
-        format!(
-            "{:<22} {:>8} requests/s, {share} of the solution's, before the same nginx\n",
-            one.service,
-            one.requests_per_second
-                .map_or_else(|| "-".to_owned(), figures::count),
-        )
-    };
-    baselines.iter().map(line).collect()
+    let mut lines = String::new();
+    for one in baselines {
+        let share = match one.of_the_solutions {
+            Some(share) => format!("{:.0} %", share * 100.0),
+            None => "-".to_owned(),
+        };
+        let rate = match one.requests_per_second {
+            Some(rate) => figures::count(rate),
+            None => "-".to_owned(),
+        };
+        let _ = writeln!(
+            lines,
+            "{:<22} {rate:>8} requests/s, {share} of the solution's, before the same nginx",
+            one.service
+        );
+    }
+    lines
 }

@@ -29,8 +29,11 @@ impl Measured {
     pub(super) fn read(git: &Git, base: &str, chapter: &ChapterFile) -> Option<Self> {
         let folder = format!("{base}:flamegraphs/chapter{}", chapter.chapter);
         let blob = |file: &str| git.ask(["cat-file", "blob", &format!("{folder}/{file}")]);
-        let record: Record = serde_json::from_str(&blob("capture.json")?).ok()?;
-        (record.format == Record::FORMAT).then(|| Self {
+        let record = Record::parse(&blob("capture.json")?).ok()?;
+        if record.format != Record::FORMAT {
+            return None;
+        }
+        Some(Self {
             analysis: analyse(&record),
             record,
             shown_by: chapter.shown_by,
@@ -103,8 +106,12 @@ impl Measured {
         let record = &self.record;
         let effect = record.chapter.claims.effect();
         let scenarios = &record.chapter.matrix.as_ref()?.scenarios;
-        let is_effects = |name: &&String| *name == effect.scenario();
-        let scenario = scenarios.iter().find(is_effects).or(scenarios.last())?;
+        let mut scenario = scenarios.last()?;
+        for name in scenarios {
+            if name == effect.scenario() {
+                scenario = name;
+            }
+        }
         let rounds: Vec<&Round> = record
             .rounds_for(Purpose::Matrix)
             .filter(|round| round.scenario == *scenario)
@@ -134,7 +141,9 @@ pub(super) fn compose(
         format!("Chapter {}, {place}: {}", chapter.chapter, step.name),
         wrapped(&step.why),
     ];
-    if let Some(sentence) = measured.and_then(|measured| measured.evidence(&step.variant)) {
+    if let Some(measured) = measured
+        && let Some(sentence) = measured.evidence(&step.variant)
+    {
         paragraphs.push(wrapped(&sentence));
     }
     paragraphs.push(format!(

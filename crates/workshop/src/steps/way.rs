@@ -31,25 +31,26 @@ pub(crate) struct Patch {
 pub(crate) fn read(git: &Git, base: &str) -> Result<Vec<Patch>, CliError> {
     let folder = format!("{FOLDER}/");
     let list = git.say(["ls-tree", "--name-only", base, &folder])?;
-    let names = list.lines().filter_map(|path| {
-        let name = path.strip_prefix(&folder)?.strip_suffix(".patch")?;
-        Some(name.to_owned())
-    });
-    names
-        .map(|name| {
-            let blob = format!("{base}:{folder}{name}.patch");
-            let text = git.run(["cat-file", "blob", &blob], "")?;
-            let (message, _) = text
-                .split_once("\ndiff --git ")
-                .ok_or_else(|| CliError::usage(format!("{folder}{name}.patch changes nothing")))?;
-            let (message, diff) = text.split_at(message.len() + 1);
-            Ok(Patch {
-                name,
-                message: message.trim().to_owned(),
-                diff: diff.to_owned(),
-            })
-        })
-        .collect()
+    let mut patches = Vec::new();
+    for path in list.lines() {
+        let Some(file) = path.strip_prefix(&folder) else {
+            continue;
+        };
+        let Some(name) = file.strip_suffix(".patch") else {
+            continue;
+        };
+        let text = git.run(["cat-file", "blob", &format!("{base}:{path}")], "")?;
+        let Some(end) = text.find("\ndiff --git ") else {
+            return Err(CliError::usage(format!("{path} changes nothing")));
+        };
+        let (message, diff) = text.split_at(end + 1);
+        patches.push(Patch {
+            name: name.to_owned(),
+            message: message.trim().to_owned(),
+            diff: diff.to_owned(),
+        });
+    }
+    Ok(patches)
 }
 
 impl Patch {
@@ -72,10 +73,12 @@ pub(crate) fn trees(git: &Git, base: &str, changes: &[Patch]) -> Result<Vec<Stri
     let mut trees = vec![git.say(["rev-parse", &format!("{base}^{{tree}}")])?];
     for change in changes {
         let before = &trees[trees.len() - 1];
-        let tree = change.on(git, before)?.ok_or_else(|| {
+        let Some(tree) = change.on(git, before)? else {
             let file = format!("{FOLDER}/{}.patch", change.name);
-            CliError::usage(format!("{file} does not apply any more: write it anew"))
-        })?;
+            return Err(CliError::usage(format!(
+                "{file} does not apply any more: write it anew"
+            )));
+        };
         trees.push(tree);
     }
     Ok(trees)
@@ -85,18 +88,21 @@ pub(crate) fn trees(git: &Git, base: &str, changes: &[Patch]) -> Result<Vec<Stri
 pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> {
     let changes = read(git, base)?;
     let date = super::date(git, base)?;
-    let measured = git
-        .ask(["cat-file", "blob", &format!("{base}:{FOLDER}/{RECORD}")])
-        .and_then(|text| serde_json::from_str::<Scores>(&text).ok());
+    let scores = git.ask(["cat-file", "blob", &format!("{base}:{FOLDER}/{RECORD}")]);
+    let scores: Option<Scores> = match scores {
+        Some(text) => serde_json::from_str(&text).ok(),
+        None => None,
+    };
     let mut parent = base.to_owned();
     let mut steps = Vec::new();
     let trees = trees(git, base, &changes)?;
     for ((number, change), tree) in (1..).zip(&changes).zip(&trees[1..]) {
         let mut paragraphs = vec![change.message.clone()];
-        let evidence = measured
-            .as_ref()
-            .and_then(|scores| scores.evidence(&change.name));
-        paragraphs.extend(evidence.map(|text| wrapped(&text)));
+        if let Some(scores) = &scores
+            && let Some(evidence) = scores.evidence(&change.name)
+        {
+            paragraphs.push(wrapped(&evidence));
+        }
         let picture = format!("{FOLDER}/{}.svg", change.name);
         let committed = format!("{base}:{picture}");
         if git.ask(["cat-file", "-e", &committed]).is_some() {
@@ -113,7 +119,10 @@ pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> 
             variant: change.name.clone(),
         });
     }
-    Ok((!steps.is_empty()).then(|| Branch {
+    if steps.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Branch {
         chapter: None,
         name: format!("steps/{NAME}"),
         base: base.to_owned(),

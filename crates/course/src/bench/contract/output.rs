@@ -61,21 +61,26 @@ pub fn run(
 
 /// Reads the output of the standard test harness.
 fn results(printed: &str) -> Vec<Tested> {
-    let ended = |line: &str| {
-        let (name, how) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    let mut tests = Vec::new();
+    for line in printed.lines() {
+        let Some((name, how)) = line.rsplit_once(" ... ") else {
+            continue;
+        };
+        let Some(name) = name.strip_prefix("test ") else {
+            continue;
+        };
         let failure = match how {
             "ok" => None,
             "FAILED" => Some(failure(details(printed, name))),
-            _ => return None,
+            _ => continue,
         };
         let plain = name.strip_prefix(OF_A_FIX).unwrap_or(name);
-        Some(Tested {
+        tests.push(Tested {
             name: plain.replace('_', " "),
             of_a_fix: plain != name,
             failure,
-        })
-    };
-    let mut tests: Vec<Tested> = printed.lines().filter_map(ended).collect();
+        });
+    }
     // Tests end in any order.
     tests.sort_by(|one, other| one.name.cmp(&other.name));
     tests
@@ -91,30 +96,33 @@ fn details<'a>(printed: &'a str, name: &str) -> &'a str {
 
 /// Reads the message of the test's panic into one line. For `assert_eq!`, both values follow it.
 fn failure(details: &str) -> Failure {
-    let after_place = details
-        .split_once("panicked at ")
-        .and_then(|(_, rest)| rest.split_once('\n'));
-    let message = after_place.map_or(details, |(_, rest)| rest);
-    let is_message = |line: &&str| !line.starts_with("note: ") && !line.starts_with(PANIC);
-    let mut said: Vec<&str> = message
-        .lines()
-        .map(str::trim)
-        .take_while(is_message)
-        .collect();
-    let mut value = |key: &str| {
+    let mut message = details;
+    if let Some((_, panic)) = details.split_once("panicked at ")
+        && let Some((_, after_place)) = panic.split_once('\n')
+    {
+        message = after_place;
+    }
+    let mut said = Vec::new();
+    for line in message.lines() {
+        let line = line.trim();
+        if line.starts_with("note: ") || line.starts_with(PANIC) {
+            break;
+        }
+        said.push(line);
+    }
+    let [right, left] = ["right: ", "left: "].map(|key| {
         let place = said.iter().rposition(|line| line.starts_with(key))?;
         Some(said.remove(place)[key.len()..].to_owned())
-    };
-    let values = value("right: ").zip(value("left: "));
+    });
     let said = said.join(" ");
     let said = said
         .trim()
         .trim_start_matches("assertion `left == right` failed: ");
     let panic = details.lines().find_map(|line| line.strip_prefix(PANIC));
     Failure {
-        sentence: match values {
-            Some((expected, seen)) => format!("{said} (expected {expected}, got {seen})"),
-            None => said.to_owned(),
+        sentence: match (right, left) {
+            (Some(expected), Some(seen)) => format!("{said} (expected {expected}, got {seen})"),
+            _ => said.to_owned(),
         },
         panic: panic.map(str::to_owned),
     }

@@ -75,15 +75,16 @@ impl Answer {
     /// Returns the body of a success.
     pub fn body(&self) -> Option<&str> {
         let (status, body) = self.said.split_once(' ')?;
-        (status.len() == 3 && status.starts_with('2')).then_some(body)
+        let is_success = status.len() == 3 && status.starts_with('2');
+        Some(body).filter(|_| is_success)
     }
 
     /// Returns the value of a header; empty if there is none.
     pub fn header(&self, name: &str) -> &str {
-        let value = self.headers.get(name);
-        value
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
+        match self.headers.get(name) {
+            Some(value) => value.to_str().unwrap_or_default(),
+            None => "",
+        }
     }
 
     fn success_or_status(status: &str, body: &[u8]) -> String {
@@ -124,7 +125,10 @@ impl LastAnswer {
 
     fn after(&self, began: Instant) -> Instant {
         let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.map_or(began, |last| last.max(began))
+        match last {
+            Some(last) => last.max(began),
+            None => began,
+        }
     }
 
     /// Returns once nobody has been answered for [`TIME_OUT`] since `began`, or after [`AT_MOST`].
@@ -235,19 +239,20 @@ impl User {
             Err(_) => (Vec::new(), format!("over {} s", TIME_OUT_OF_ALL.as_secs())),
         };
         let answers = String::from_utf8_lossy(&answers);
-        let said = answers.split("HTTP/1.1 ").skip(1).map(|answer| {
-            let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-            Answer::success_or_status(answer.get(..3).unwrap_or_default(), body.as_bytes())
-        });
-        let missing = std::iter::repeat_with(|| format!("{MISSING} ({why})"));
+        let mut said = Vec::new();
+        for answer in answers.split("HTTP/1.1 ").skip(1) {
+            let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+            let status = answer.get(..3).unwrap_or_default();
+            said.push(Answer::success_or_status(status, body.as_bytes()));
+        }
+        said.resize(count, format!("{MISSING} ({why})"));
         let after = began.elapsed();
-        let said = said.chain(missing).take(count);
-        let answer = |said| Answer {
+        let answers = said.into_iter().map(|said| Answer {
             said,
             headers: HeaderMap::new(),
             after,
-        };
-        said.map(answer).collect()
+        });
+        answers.collect()
     }
 
     /// Sends a request and hangs up after this time, without waiting for the answer.

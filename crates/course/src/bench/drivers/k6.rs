@@ -83,9 +83,45 @@ struct Metric {
     values: BTreeMap<String, serde_json::Value>,
 }
 
+impl Summary {
+    /// Returns a metric, or a clause that says what is missing.
+    fn metric(&self, name: &str) -> Result<&Metric, String> {
+        match self.metrics.get(name) {
+            Some(metric) => Ok(metric),
+            None => Err(format!("it has no metric `{name}`")),
+        }
+    }
+
+    fn count(&self, name: &str) -> Result<u64, String> {
+        match self.metric(name)?.count {
+            Some(count) => Ok(count),
+            None => Err(format!("`{name}` has no count")),
+        }
+    }
+
+    fn latency(&self) -> Result<Latency, String> {
+        let trend = self.metric("answer_latency")?;
+        let mut quantiles = Vec::new();
+        for (quantile, name) in QUANTILES {
+            quantiles.push((quantile, trend.value(name)?));
+        }
+        Ok(Latency {
+            mean_ms: trend.value("avg")?,
+            min_ms: trend.value("min")?,
+            max_ms: trend.value("max")?,
+            quantiles,
+            lower_bound_from: None,
+        })
+    }
+}
+
 impl Metric {
-    fn value(&self, name: &str) -> Option<f64> {
-        self.values.get(name)?.as_f64()
+    /// Returns a statistic of the trend `answer_latency`.
+    fn value(&self, name: &str) -> Result<f64, String> {
+        match self.values.get(name).and_then(serde_json::Value::as_f64) {
+            Some(value) => Ok(value),
+            None => Err(format!("`answer_latency` has no {name}")),
+        }
     }
 }
 
@@ -105,24 +141,14 @@ pub(super) fn read(ended: &Ended, version: String, load: &Traffic) -> Result<Out
     let damaged = DriverError::summary::<String>(TOOL);
     let summary: Summary =
         serde_json::from_str(&ended.summary).map_err(DriverError::summary(TOOL))?;
-    let metric = |name: &str| {
-        summary
-            .metrics
-            .get(name)
-            .ok_or_else(|| damaged(format!("it has no metric `{name}`")))
-    };
-    let count = |name: &str| {
-        let count = metric(name)?.count;
-        count.ok_or_else(|| damaged(format!("`{name}` has no count")))
-    };
-    let completed = count("right_answers")?;
+    let completed = summary.count("right_answers").map_err(&damaged)?;
     let mut errors = BTreeMap::new();
     for (name, cause) in [
         ("failed_connection", "connection"),
         ("failed_time_out", "time_out"),
         ("failed_status", "status"),
     ] {
-        let count = count(name)?;
+        let count = summary.count(name).map_err(&damaged)?;
         if count > 0 {
             errors.insert(cause.to_owned(), count);
         }
@@ -130,27 +156,12 @@ pub(super) fn read(ended: &Ended, version: String, load: &Traffic) -> Result<Out
     let latency = if completed == 0 {
         Latency::default()
     } else {
-        let trend = metric("answer_latency")?;
-        let of = |name: &str| {
-            trend
-                .value(name)
-                .ok_or_else(|| damaged(format!("`answer_latency` has no {name}")))
-        };
-        Latency {
-            mean_ms: of("avg")?,
-            min_ms: of("min")?,
-            max_ms: of("max")?,
-            quantiles: QUANTILES
-                .iter()
-                .map(|&(quantile, name)| Ok((quantile, of(name)?)))
-                .collect::<Result<_, DriverError>>()?,
-            lower_bound_from: None,
-        }
+        summary.latency().map_err(&damaged)?
     };
     let (k6, seconds) = ((GeneratorKind::K6, version), load.duration.as_secs_f64());
     let outcome = Outcome {
         errors,
-        wrong_answers: count("wrong_answers")?,
+        wrong_answers: summary.count("wrong_answers").map_err(&damaged)?,
         latency,
         ..ended.outcome(k6, load.users, completed, seconds)
     };

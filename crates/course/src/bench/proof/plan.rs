@@ -16,33 +16,36 @@ pub(super) struct Step<'a> {
 /// connections, for counts that take rounds of their own, and for claims in other scenarios.
 pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step<'a>> {
     let effect = chapter.claims.effect().scenario();
-    let beside = |other, purpose, scenario, pairs| {
-        statistics::abba(PROBLEM, other, pairs).map(move |variant| Step {
-            purpose,
-            variant,
-            scenario,
-        })
-    };
-    let in_turn = |purpose, scenario, pairs| beside(fix, purpose, scenario, pairs);
-    let mut steps = Vec::new();
+    // What is compared with the problem, for what, where, and in how many pairs of rounds.
+    let mut plan: Vec<(&str, Purpose, &str, u32)> = Vec::new();
     if let Some(scenario) = chapter.law.scenario() {
         // A law compares the problem with its probe, or takes the problem alone. The fix never predicts its
         // own gain.
-        steps.extend(match chapter.law.probe() {
-            Some(probe) => beside(probe, Purpose::Law, scenario, FIRST_LOOK),
-            None => beside(PROBLEM, Purpose::Law, scenario, 2),
+        plan.push(match chapter.law.probe() {
+            Some(probe) => (probe, Purpose::Law, scenario, FIRST_LOOK),
+            None => (PROBLEM, Purpose::Law, scenario, 2),
         });
     }
-    if let Some(scenario) = &chapter.series {
-        steps.extend(in_turn(Purpose::Series, scenario, 1));
+    if let Some(scenario) = chapter.connections() {
+        plan.push((fix, Purpose::Series, scenario, 1));
     }
     for claim in chapter.claims.of(Role::RootCause) {
         if !claim.features.is_empty() || claim.scenario() != effect {
-            steps.extend(in_turn(Purpose::RootCause, claim.scenario(), 1));
+            plan.push((fix, Purpose::RootCause, claim.scenario(), 1));
         }
     }
     for (scenario, pairs) in chapter.further_scenarios() {
-        steps.extend(in_turn(Purpose::Claim, scenario, pairs));
+        plan.push((fix, Purpose::Claim, scenario, pairs));
+    }
+    let mut steps = Vec::new();
+    for (other, purpose, scenario, pairs) in plan {
+        for variant in statistics::abba(PROBLEM, other, pairs) {
+            steps.push(Step {
+                purpose,
+                variant,
+                scenario,
+            });
+        }
     }
     steps
 }
@@ -77,12 +80,17 @@ pub(super) fn most_triplets(chapter: &ChapterFile) -> u32 {
 /// Returns the seconds of load until the verdict, without starts: for the first and for the last moment at
 /// which it may be decided.
 pub fn planned_s(chapter: &ChapterFile) -> (f64, f64) {
-    let of = |name: &str| chapter.scenario(name).map_or(0.0, Scenario::whole_s);
-    let before = beforehand(chapter, SOLUTION);
-    let before: f64 = before.iter().map(|step| of(step.scenario)).sum();
-    let each = 3.0 * of(chapter.claims.effect().scenario());
-    let with = |triplets| before + f64::from(triplets) * each;
-    (with(FIRST_LOOK), with(chapter.rounds.pairs))
+    let mut before = 0.0;
+    for step in beforehand(chapter, SOLUTION) {
+        before += chapter
+            .scenario(step.scenario)
+            .map_or(0.0, Scenario::whole_s);
+    }
+    let each = 3.0 * chapter.effect_scenario().whole_s();
+    (
+        before + f64::from(FIRST_LOOK) * each,
+        before + f64::from(chapter.rounds.pairs) * each,
+    )
 }
 
 /// Plans the rounds of the chapter's table: every scenario's variants forwards, then backwards, so that a
@@ -91,16 +99,16 @@ pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
     let Some(matrix) = &chapter.matrix else {
         return Vec::new();
     };
-    let step = |variant, scenario| Step {
-        purpose: Purpose::Matrix,
-        variant,
-        scenario,
-    };
     let mut steps = Vec::new();
     for scenario in &matrix.scenarios {
         let forwards = matrix.variants.iter();
-        let there_and_back = forwards.clone().chain(forwards.rev());
-        steps.extend(there_and_back.map(|variant| step(variant.as_str(), scenario.as_str())));
+        for variant in forwards.clone().chain(forwards.rev()) {
+            steps.push(Step {
+                purpose: Purpose::Matrix,
+                variant,
+                scenario,
+            });
+        }
     }
     steps
 }

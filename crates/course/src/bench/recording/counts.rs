@@ -24,15 +24,18 @@ pub(super) fn heap_profiles(
     bench: &Bench<'_>,
     program: &Path,
 ) -> Result<Vec<ProfileData>, RunError> {
-    let Some(seconds) = bench.chapter.rounds.heap_profile_s else {
+    let Some((seconds, _)) = bench.chapter.heap_profiles() else {
         return Ok(Vec::new());
     };
     let bench = Bench {
         program,
         ..bench.clone()
     };
-    let profile = |variant| bench.profile(variant, ProfileKind::Heap, seconds);
-    [PROBLEM, SOLUTION].into_iter().map(profile).collect()
+    let mut profiles = Vec::new();
+    for variant in [PROBLEM, SOLUTION] {
+        profiles.push(bench.profile(variant, ProfileKind::Heap, seconds)?);
+    }
+    Ok(profiles)
 }
 
 /// Counts the instructions of the variants that the chapter names, with valgrind's callgrind.
@@ -40,7 +43,7 @@ pub(super) fn instructions(
     bench: &Bench<'_>,
     example: &Path,
 ) -> Result<Vec<Instructions>, RunError> {
-    let Some(counting) = &bench.chapter.instructions else {
+    let Some(counting) = bench.chapter.instructions() else {
         return Ok(Vec::new());
     };
     let Some(valgrind) = child::find("valgrind") else {

@@ -42,7 +42,7 @@ pub(super) struct Nginx {
 impl Nginx {
     /// Starts it on the server's CPUs, and waits until it listens; `None` for a chapter without baselines.
     pub(super) fn start(bench: &Bench<'_>, folder: &Path) -> Result<Option<Self>, RunError> {
-        let Some(baselines) = bench.chapter.baselines.clone() else {
+        let Some(baselines) = bench.chapter.baselines().cloned() else {
             return Ok(None);
         };
         let nginx = nginx().ok_or_else(|| {

@@ -102,13 +102,15 @@ pub struct RetryRule {
 
 impl From<RetryRule> for Retries {
     fn from(rule: RetryRule) -> Self {
-        let backoff = |first_s: f64| Pause::Backoff {
-            first: Duration::from_secs_f64(first_s),
-            longest: LONGEST_PAUSE,
-        };
         Self {
             attempts: rule.attempts,
-            pause: rule.backoff_s.map_or(Pause::None, backoff),
+            pause: match rule.backoff_s {
+                Some(first_s) => Pause::Backoff {
+                    first: Duration::from_secs_f64(first_s),
+                    longest: LONGEST_PAUSE,
+                },
+                None => Pause::None,
+            },
             budget: rule.budget,
         }
     }

@@ -40,22 +40,28 @@ impl Claims {
     /// Returns whether the claims in a scenario mean the same with fewer users. They do not if an effect has
     /// a fixed lower bound there, because effects grow with the users.
     pub fn scale_with_users(&self, scenario: &str) -> bool {
-        let bounds = |claim: &Claim| [claim.problem, claim.solution, claim.ratio];
-        let is_fixed =
-            |bound: Bound| bound.of == Of::Itself && bound.direction == Direction::AtLeast;
-        let mut effects = self.of(Role::Effect);
-        !effects.any(|claim| {
-            claim.scenario() == scenario && bounds(claim).into_iter().flatten().any(is_fixed)
-        })
+        for claim in self.of(Role::Effect) {
+            let bounds = [claim.problem, claim.solution, claim.ratio];
+            for bound in bounds.into_iter().flatten() {
+                let is_fixed = bound.of == Of::Itself && bound.direction == Direction::AtLeast;
+                if is_fixed && claim.scenario() == scenario {
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// Removes the claims that `keep` refuses; the chapter's own always stay.
     #[must_use]
     pub fn only(self, keep: impl Fn(&Claim) -> bool) -> Self {
         let own = [self.effect, self.root_cause];
-        let kept = self.list.iter().enumerate();
-        let kept = kept.filter(|(index, claim)| own.contains(index) || keep(claim));
-        let list: Vec<Claim> = kept.map(|(_, claim)| claim.clone()).collect();
+        let mut list = Vec::new();
+        for (index, claim) in self.list.iter().enumerate() {
+            if own.contains(&index) || keep(claim) {
+                list.push(claim.clone());
+            }
+        }
         // The chapter's own are among them, so that the list can be judged.
         Self::try_from(list).unwrap_or(self)
     }
@@ -103,7 +109,7 @@ impl TryFrom<Vec<Claim>> for Claims {
                     "the root cause `{quantity}` needs a bound for `problem` and one for `solution`"
                 ));
             }
-            if claim.role == Role::Effect && !claim.ratio.as_ref().is_some_and(is_gain) {
+            if claim.role == Role::Effect && claim.ratio.filter(is_gain).is_none() {
                 return Err(format!(
                     "the effect `{quantity}` needs a `ratio` such as `>= 2`"
                 ));
@@ -113,9 +119,8 @@ impl TryFrom<Vec<Claim>> for Claims {
                     "the guardrail `{quantity}` needs a bound: a `solution` or a `ratio`"
                 ));
             }
-            if claim
-                .within
-                .is_some_and(|within| !(within > 0.0 && within <= 1.0))
+            if let Some(within) = claim.within
+                && !(within > 0.0 && within <= 1.0)
             {
                 return Err("`within` is a share, above 0 and at most 1".to_owned());
             }

@@ -198,31 +198,30 @@ impl LoadMetric {
     /// Returns whether its value in this run is a lower bound, because too many requests were still
     /// unanswered. Older records do not say so; their counts decide.
     pub fn is_at_least(self, outcome: &Outcome) -> bool {
-        let is_bound = |latency: &Latency, quantile| {
-            let point = latency.point(quantile);
-            point.is_some_and(|point| point.is_lower_bound)
-        };
         match self {
             Self::RequestsPerSecond => false,
             Self::P50Ms | Self::P99Ms if outcome.unfinished > outcome.completed => true,
-            Self::P50Ms => is_bound(&outcome.latency, 0.5),
-            Self::P99Ms => is_bound(&outcome.latency, 0.99),
-            Self::RecoveryMs => outcome
-                .phases
-                .last()
-                .is_some_and(|phase| phase.in_time_after_s.is_none()),
-            // Unanswered requests are the slowest. Above 1 %, they decide the percentile.
-            Self::BystanderP99Ms => outcome.bystander.as_ref().is_some_and(|bystander| {
-                100 * bystander.unfinished > bystander.completed
-                    || is_bound(&bystander.latency, 0.99)
-            }),
+            Self::P50Ms => is_lower_bound(&outcome.latency, 0.5),
+            Self::P99Ms => is_lower_bound(&outcome.latency, 0.99),
+            Self::RecoveryMs => match outcome.phases.last() {
+                Some(phase) => phase.in_time_after_s.is_none(),
+                None => false,
+            },
+            Self::BystanderP99Ms => match &outcome.bystander {
+                // Unanswered requests are the slowest. Above 1 %, they decide the percentile.
+                Some(bystander) if 100 * bystander.unfinished > bystander.completed => true,
+                Some(bystander) => is_lower_bound(&bystander.latency, 0.99),
+                None => false,
+            },
         }
     }
 
     /// Formats its value in one run for people, and marks a lower bound.
     pub fn text_of(self, outcome: &Outcome) -> String {
-        let text = |value| self.bounded_text(value, self.is_at_least(outcome));
-        self.of(outcome).map_or_else(|| "unknown".to_owned(), text)
+        match self.of(outcome) {
+            Some(value) => self.bounded_text(value, self.is_at_least(outcome)),
+            None => "unknown".to_owned(),
+        }
     }
 
     /// Formats a value for people, and marks it if it is a lower bound.
@@ -246,7 +245,15 @@ impl LoadMetric {
                 Some(1e3 * phase.in_time_after_s.unwrap_or(phase.seconds))
             }
         }?;
-        (value.is_finite() && value > 0.0).then_some(value)
+        Some(value).filter(|value| value.is_finite() && *value > 0.0)
+    }
+}
+
+/// Returns whether only a lower bound of a percentile is known.
+fn is_lower_bound(latency: &Latency, quantile: f64) -> bool {
+    match latency.point(quantile) {
+        Some(point) => point.is_lower_bound,
+        None => false,
     }
 }
 

@@ -33,10 +33,12 @@ pub(super) fn plots(record: &Record) -> Vec<Drawn> {
 /// writes of the first.
 fn by_users(record: &Record, matrix: &Matrix) -> Option<String> {
     let title = "99th percentile by number of users";
-    let scenarios = matrix.scenarios.iter();
-    let mut alike: Vec<(&String, &Scenario)> = scenarios
-        .filter_map(|name| Some((name, record.chapter.scenario(name)?)))
-        .collect();
+    let mut alike: Vec<(&String, &Scenario)> = Vec::new();
+    for name in &matrix.scenarios {
+        if let Some(scenario) = record.chapter.scenario(name) {
+            alike.push((name, scenario));
+        }
+    }
     let &(_, first) = alike.first()?;
     alike.retain(|(_, one)| {
         one.arguments == first.arguments && (one.write_share - first.write_share).abs() < 1e-9
@@ -49,25 +51,29 @@ fn by_users(record: &Record, matrix: &Matrix) -> Option<String> {
     } else {
         (LoadMetric::P99Ms, "latency, p99")
     };
-    let series = matrix.variants.iter().map(|variant| {
-        let point = |(name, scenario): &(&String, &Scenario)| {
+    let mut series = Vec::new();
+    for variant in &matrix.variants {
+        let mut points = Vec::new();
+        for (name, scenario) in &alike {
             let rounds = rounds(record, name, variant);
-            Some(Point {
-                across: f64::from(scenario.users),
-                up: median_metric(metric, &rounds, variant)?,
-                is_at_least: is_at_least(&Quantity::Metric(metric), &rounds, variant),
-            })
-        };
-        Marks {
-            name: variant.clone(),
-            points: alike.iter().filter_map(point).collect(),
+            if let Some(median) = median_metric(metric, &rounds, variant) {
+                points.push(Point {
+                    across: f64::from(scenario.users),
+                    up: median,
+                    is_at_least: is_at_least(&Quantity::Metric(metric), &rounds, variant),
+                });
+            }
         }
-    });
+        series.push(Marks {
+            name: variant.clone(),
+            points,
+        });
+    }
     plots::xy(
         title,
         &Direction::new("users", &figures::count),
         &Direction::new(name, &figures::milliseconds),
-        &series.collect::<Vec<_>>(),
+        &series,
         true,
     )
 }
@@ -77,33 +83,40 @@ fn by_users(record: &Record, matrix: &Matrix) -> Option<String> {
 fn by_cause(record: &Record, matrix: &Matrix) -> Option<String> {
     let claims = &record.chapter.claims;
     let (effect, cause) = (claims.effect(), claims.root_cause());
-    let is_effects = |name: &&String| *name == effect.scenario();
-    let scenario = matrix.scenarios.iter().find(is_effects);
-    let scenario = scenario.or(matrix.scenarios.get(matrix.scenarios.len() / 2));
-    let (scenario, quantity) = (scenario?, &effect.quantity);
-    let is_cost = *quantity == Quantity::Metric(LoadMetric::BystanderP99Ms);
-    let value_across = |round: &Round| {
-        if is_cost {
-            Some(cpu_of(&[round], &round.variant)? * 1e3)
-        } else {
-            round.value(&cause.quantity)
-        }
+    let middle = matrix.scenarios.get(matrix.scenarios.len() / 2)?;
+    let scenario = if matrix
+        .scenarios
+        .iter()
+        .any(|name| name == effect.scenario())
+    {
+        effect.scenario()
+    } else {
+        middle
     };
-    let series = matrix.variants.iter().map(|variant| {
-        let point = |round: &Round| {
-            Some(Point {
-                across: value_across(round)?,
-                up: round.value(quantity)?,
-                is_at_least: round.is_at_least(quantity),
-            })
-        };
-        let rounds = rounds(record, scenario, variant).into_iter();
-        Marks {
-            name: variant.clone(),
-            points: rounds.filter_map(point).collect(),
+    let quantity = &effect.quantity;
+    let is_cost = *quantity == Quantity::Metric(LoadMetric::BystanderP99Ms);
+    let mut series = Vec::new();
+    for variant in &matrix.variants {
+        let mut points = Vec::new();
+        for round in rounds(record, scenario, variant) {
+            let across = if is_cost {
+                cpu_of(&[round], &round.variant).map(|seconds| seconds * 1e3)
+            } else {
+                round.value(&cause.quantity)
+            };
+            if let (Some(across), Some(up)) = (across, round.value(quantity)) {
+                points.push(Point {
+                    across,
+                    up,
+                    is_at_least: round.is_at_least(quantity),
+                });
+            }
         }
-    });
-    let series: Vec<Marks> = series.collect();
+        series.push(Marks {
+            name: variant.clone(),
+            points,
+        });
+    }
     let users = figures::things(record.chapter.users(scenario).into(), "user");
     let up_label = |value| quantity.text(effect.unit, value);
     if is_cost {

@@ -3,10 +3,10 @@
 use super::provenance;
 use crate::analysis::finding::{is_at_least, median_of};
 use crate::measurement::{
-    chapter_file::{Scenario, Secondary},
+    chapter_file::{Matrix, Scenario, Secondary},
     record::{Purpose, Record, Round},
 };
-use crate::report::rows::{median_reading, unknown};
+use crate::report::rows::{known, median_reading, unknown};
 use drawing::table::{Column, Table};
 use engine::figures;
 
@@ -30,48 +30,49 @@ pub(crate) fn tables(record: &Record) -> Vec<Table> {
         let short = words.filter(|words| words.chars().count() <= HEAD_AT_MOST);
         scenarios.push(Column::figures(short.unwrap_or_else(|| name.clone())));
     }
-    let table = |title: &str, cell: &dyn Fn(&str, &str) -> String| {
-        let row = |variant: &String| {
-            let figures = matrix.scenarios.iter();
-            let figures = figures.map(|scenario| cell(variant, scenario));
-            std::iter::once(variant.clone()).chain(figures).collect()
-        };
-        let rows = matrix.variants.iter().map(row).collect();
+    let mut figures = vec![(&matrix.title, None)];
+    for one in &chapter.secondary {
+        figures.push((&one.name, Some(one)));
+    }
+    let mut tables = Vec::new();
+    for (title, secondary) in figures {
         let mut columns = vec![Column::text(title)];
         columns.extend_from_slice(&scenarios);
-        Table::new(columns, rows)
-    };
-    let effect = table(&matrix.title, &|variant, scenario| {
-        effect_cell(record, variant, scenario)
-    });
-    let others = chapter.secondary.iter().map(|one| {
-        table(&one.name, &|variant, scenario| {
-            secondary_cell(record, one, variant, scenario)
-        })
-    });
-    std::iter::once(effect).chain(others).collect()
+        let mut rows = Vec::new();
+        for variant in &matrix.variants {
+            let mut row = vec![variant.clone()];
+            for scenario in &matrix.scenarios {
+                row.push(match secondary {
+                    None => effect_cell(record, matrix, variant, scenario),
+                    Some(one) => secondary_cell(record, one, variant, scenario),
+                });
+            }
+            rows.push(row);
+        }
+        tables.push(Table::new(columns, rows));
+    }
+    tables
 }
 
-fn effect_cell(record: &Record, variant: &str, scenario: &str) -> String {
+fn effect_cell(record: &Record, matrix: &Matrix, variant: &str, scenario: &str) -> String {
     let effect = record.chapter.claims.effect();
     let quantity = &effect.quantity;
     let rounds: Vec<&Round> = rounds_of(record, scenario).collect();
-    let value = |variant: &str| median_of(quantity, &rounds, variant);
-    let is_at_least = |variant: &str| is_at_least(quantity, &rounds, variant);
-    let matrix = record.chapter.matrix.as_ref();
-    let first = matrix.and_then(|matrix| matrix.variants.first());
-    let Some(own) = value(variant) else {
+    let Some(own) = median_of(quantity, &rounds, variant) else {
         return unknown();
     };
-    let is_over = is_at_least(variant);
+    let is_over = is_at_least(quantity, &rounds, variant);
     let text = figures::over(is_over).to_owned() + &quantity.text(effect.unit, own);
-    let other = first.filter(|first| *first != variant);
-    let Some((first, of_first)) = other.and_then(|first| Some((first, value(first)?))) else {
+    let first = &matrix.variants[0];
+    if first == variant {
+        return text;
+    }
+    let Some(of_first) = median_of(quantity, &rounds, first) else {
         return text;
     };
     let gain = figures::ratio(quantity.gain(of_first, own));
     // Only latencies can be lower bounds, and a smaller latency is better.
-    match (is_at_least(first), is_over) {
+    match (is_at_least(quantity, &rounds, first), is_over) {
         (false, false) => format!("{text} ({gain}x)"),
         (true, false) => format!("{text} (over {gain}x)"),
         (false, true) => format!("{text} (under {gain}x)"),
@@ -81,7 +82,7 @@ fn effect_cell(record: &Record, variant: &str, scenario: &str) -> String {
 
 fn secondary_cell(record: &Record, one: &Secondary, variant: &str, scenario: &str) -> String {
     let rounds = rounds_of(record, scenario).filter(|round| round.variant == variant);
-    median_reading(rounds, one).map_or_else(unknown, |value| one.unit.text(value))
+    known(median_reading(rounds, one), |value| one.unit.text(value))
 }
 
 fn rounds_of<'a>(record: &'a Record, scenario: &'a str) -> impl Iterator<Item = &'a Round> {
@@ -108,12 +109,10 @@ pub fn matrix(record: &Record) -> String {
 /// Describes the scenarios whose columns have only their names; empty if there are none.
 fn columns_in_words(record: &Record) -> String {
     let mut list = String::new();
-    let names = record
-        .chapter
-        .matrix
-        .iter()
-        .flat_map(|matrix| &matrix.scenarios);
-    for name in names {
+    let Some(matrix) = &record.chapter.matrix else {
+        return list;
+    };
+    for name in &matrix.scenarios {
         let words = record.chapter.scenario(name).map(Scenario::in_words);
         if let Some(words) = words.filter(|words| words.chars().count() > HEAD_AT_MOST) {
             list += &format!("- {name}: {words}\n");

@@ -5,7 +5,7 @@ use crate::measurement::{
     claim::LoadMetric,
     record::{Purpose, Record, Round},
 };
-use crate::report::rows::unknown;
+use crate::report::rows::known;
 use drawing::table::{Column, Table};
 use engine::{
     figures,
@@ -43,53 +43,56 @@ const COLUMNS: [Shown; 9] = [
         cpu_share(&round.outcome)
     }),
     (Some("server CPU"), "server CPU", |round| {
-        round
-            .server_cpu_s
-            .map_or_else(unknown, |s| format!("{s:.2} s"))
+        known(round.server_cpu_s, |s| format!("{s:.2} s"))
     }),
 ];
 
 fn cpu_share(outcome: &Outcome) -> String {
-    outcome
-        .generator
-        .cpu_share
-        .map_or_else(unknown, figures::percent)
+    known(outcome.generator.cpu_share, figures::percent)
 }
 
 /// Formats every round's raw figures, for the book.
 pub fn rounds(record: &Record) -> String {
-    let columns = COLUMNS
-        .iter()
-        .filter_map(|(book, _, figure)| Some(((*book)?, *figure)));
-    let why = |round: &Round| purpose_in_words(round.purpose).to_owned();
-    sourced(&table(record, why, &columns.collect::<Vec<_>>()), record)
+    let mut columns = Vec::new();
+    for (book, _, figure) in COLUMNS {
+        columns.extend(book.map(|head| (head, figure)));
+    }
+    let in_book = table(
+        record,
+        |round| purpose_in_words(round.purpose).to_owned(),
+        &columns,
+    );
+    sourced(&in_book, record)
 }
 
 /// Collects the rounds' raw figures with more columns, for the report.
 pub(crate) fn rounds_in_full(record: &Record) -> Table {
     let columns = COLUMNS.map(|(_, report, figure)| (report, figure));
-    let why = |round: &Round| {
-        let why = purpose_in_words(round.purpose);
-        match round.outcome.generator.name {
-            GeneratorKind::Embedded => why.to_owned(),
-            other => format!("{why}, {other}"),
-        }
-    };
-    table(record, why, &columns)
+    table(record, purpose_and_generator, &columns)
+}
+
+fn purpose_and_generator(round: &Round) -> String {
+    let why = purpose_in_words(round.purpose);
+    match round.outcome.generator.name {
+        GeneratorKind::Embedded => why.to_owned(),
+        other => format!("{why}, {other}"),
+    }
 }
 
 fn table(record: &Record, why: fn(&Round) -> String, columns: &[(&str, Figure)]) -> Table {
-    let row = |(round, number): (&Round, u32)| {
-        let names = [
-            number.to_string(),
+    let mut rows = Vec::new();
+    for (place, round) in record.rounds.iter().enumerate() {
+        let mut row = vec![
+            (place + 1).to_string(),
             why(round),
             round.variant.clone(),
             round.scenario.clone(),
         ];
-        let figures = columns.iter().map(|(_, figure)| figure(round));
-        names.into_iter().chain(figures).collect()
-    };
-    let rows = record.rounds.iter().zip(1..).map(row).collect();
+        for (_, figure) in columns {
+            row.push(figure(round));
+        }
+        rows.push(row);
+    }
     let mut heads = vec![
         Column::figures("round"),
         Column::text("why"),

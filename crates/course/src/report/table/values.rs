@@ -7,17 +7,21 @@ use crate::analysis::{
     baseline,
     finding::{Finding, median_of},
     measured::gains,
-    prediction::{self, Prediction, cpu_of, sleeps_of},
+    prediction::{self, cpu_of, sleeps_of},
     verdict::Analysis,
 };
 use crate::measurement::{
     claim::{LoadMetric, PROBLEM, Quantity, Role},
     record::{Purpose, Record, Round},
 };
-use engine::{figures, metric::Unit, outcome::BystanderOutcome, profile::ProfileKind};
+use engine::{
+    figures,
+    metric::Unit,
+    profile::{Profile, ProfileKind},
+};
 
 use crate::report::boxes;
-use crate::report::rows::{median_text, secondary_text, unknown};
+use crate::report::rows::{known, median_text, secondary_text, unknown};
 use drawing::flamegraph::busy;
 
 /// Formats all single figures of a capture as a Markdown file of anchors. `folded` holds the folded stacks by
@@ -91,12 +95,13 @@ impl Values {
 
     /// Adds the claims in the effect's scenario.
     fn claims(&mut self, analysis: &Analysis) {
-        let prediction = analysis.prediction.as_ref();
-        let bound = |of: fn(&Prediction) -> Option<f64>| count(prediction.and_then(of));
-        self.add("predicted-ratio", ratio(prediction.map(|law| law.ratio)));
-        self.add("predicted-problem", bound(|law| law.problem));
-        self.add("predicted-solution", bound(|law| law.solution));
-        let sentence = prediction.map_or_else(unknown, |law| law.sentence.clone());
+        let (predicted, problem, solution, sentence) = match analysis.prediction.clone() {
+            Some(law) => (Some(law.ratio), law.problem, law.solution, law.sentence),
+            None => (None, None, None, unknown()),
+        };
+        self.add("predicted-ratio", ratio(predicted));
+        self.add("predicted-problem", count(problem));
+        self.add("predicted-solution", count(solution));
         self.add("prediction", sentence);
         if let Some(off) = analysis.of(Role::Prediction).find_map(Finding::off) {
             self.add("prediction-off", figures::percent(off.abs()));
@@ -148,11 +153,8 @@ impl Values {
 
     /// Adds CPU time and sleeps of a request with one user, beside those under the effect's load.
     fn alone(&mut self, record: &Record) {
-        let is_alone = |round: &&Round| record.chapter.users(&round.scenario) == 1;
-        let alone: Vec<&Round> = record
-            .rounds_for(Purpose::Matrix)
-            .filter(is_alone)
-            .collect();
+        let mut alone: Vec<&Round> = record.rounds_for(Purpose::Matrix).collect();
+        alone.retain(|round| record.chapter.users(&round.scenario) == 1);
         if sleeps_of(&alone, PROBLEM).is_none() {
             return;
         }
@@ -168,24 +170,31 @@ impl Values {
             }
         }
         for (name, rounds) in [("cost-ratio-alone", &alone), ("cost-ratio", &loaded)] {
-            let both = cpu_of(rounds, PROBLEM).zip(cpu_of(rounds, &record.variant));
-            self.add(name, ratio(both.map(|(problem, fix)| problem / fix)));
+            let mut cost_ratio = None;
+            if let Some(problem) = cpu_of(rounds, PROBLEM)
+                && let Some(fix) = cpu_of(rounds, &record.variant)
+            {
+                cost_ratio = Some(problem / fix);
+            }
+            self.add(name, ratio(cost_ratio));
         }
     }
 
     /// Adds the bystanders' latency, from the schedule and as a closed loop would measure it.
     fn bystander(&mut self, record: &Record, variant: &str) {
-        type Waited = fn(&BystanderOutcome) -> Option<f64>;
-        let waited: [(&str, Waited); 3] = [
-            ("p50", |bystander| bystander.latency.at(0.5)),
-            ("p99", |bystander| bystander.latency.at(0.99)),
-            ("service-p99", |bystander| {
-                bystander.service_latency.at(0.99)
-            }),
-        ];
-        for (name, of) in waited {
+        for (name, is_scheduled, quantile) in [
+            ("p50", true, 0.5),
+            ("p99", true, 0.99),
+            ("service-p99", false, 0.99),
+        ] {
             let ms = prediction::median_of(&record.effect_rounds(), variant, |round| {
-                of(round.outcome.bystander.as_ref()?)
+                let bystander = round.outcome.bystander.as_ref()?;
+                let latency = if is_scheduled {
+                    &bystander.latency
+                } else {
+                    &bystander.service_latency
+                };
+                latency.at(quantile)
             });
             if let Some(ms) = ms {
                 let name = format!("{variant}-bystander-{name}");
@@ -198,24 +207,24 @@ impl Values {
     fn elsewhere(&mut self, record: &Record, analysis: &Analysis) {
         for (name, _) in record.chapter.further_scenarios() {
             let stem = format!("in-{}", name.replace('_', "-"));
-            let of = |role| {
-                analysis
-                    .of(role)
-                    .find(|finding| finding.claim.scenario() == name)
-            };
-            let prediction = of(Role::Prediction);
+            let [prediction, effect] = [Role::Prediction, Role::Effect].map(|role| {
+                let mut findings = analysis.of(role);
+                findings.find(|finding| finding.claim.scenario() == name)
+            });
             let rounds = record.claimed_in(name);
             let quantity = &record.chapter.claims.effect().quantity;
-            let value = |variant: &str| median_of(quantity, &rounds, variant);
-            let text = |value: Option<f64>| {
-                value.map_or_else(unknown, |value| quantity.text(Unit::Count, value))
+            let [problem, fix] = [PROBLEM, record.variant.as_str()]
+                .map(|variant| median_of(quantity, &rounds, variant));
+            let measured = match (effect, prediction) {
+                (Some(effect), _) => effect.ratio,
+                (None, Some(prediction)) => prediction.measured,
+                (None, None) => None,
             };
-            let (problem, fix) = (value(PROBLEM), value(&record.variant));
-            let measured = of(Role::Effect)
-                .map_or_else(|| prediction.and_then(|one| one.measured), |one| one.ratio);
             self.add(&stem, ratio(measured));
-            self.add(&format!("{stem}-problem"), text(problem));
-            self.add(&format!("{stem}-solution"), text(fix));
+            for (side, value) in [("problem", problem), ("solution", fix)] {
+                let text = known(value, |value| quantity.text(Unit::Count, value));
+                self.add(&format!("{stem}-{side}"), text);
+            }
             if let Some(prediction) = prediction {
                 self.add(&format!("{stem}-predicted"), ratio(prediction.ratio));
                 let most = prediction.fix;
@@ -223,7 +232,10 @@ impl Values {
                     &format!("{stem}-predicted-solution"),
                     count(most.map(f64::round)),
                 );
-                let of_most = fix.zip(most).map(|(fix, most)| fix / most);
+                let of_most = match (fix, most) {
+                    (Some(fix), Some(most)) => Some(fix / most),
+                    _ => None,
+                };
                 self.add(&format!("{stem}-share"), share(of_most));
             }
         }
@@ -240,8 +252,10 @@ impl Values {
                 self.add("problem-work-share", share(finding.problem));
                 self.add("solution-work-share", share(finding.fix));
                 let counted: Vec<&Round> = record.rounds_for(Purpose::RootCause).collect();
-                let kept = gains(&finding.claim, &record.compared(&counted));
-                let kept = kept.and_then(|kept| kept.ratio());
+                let kept = match gains(&finding.claim, &record.compared(&counted)) {
+                    Some(kept) => kept.ratio(),
+                    None => None,
+                };
                 self.add(&format!("kept-{name}-while-counted"), share(kept));
             } else if finding.claim.ratio.is_none() {
                 let unit = finding.claim.unit;
@@ -264,44 +278,46 @@ impl Values {
                 let gain = figures::ratio(1.0 / (1.0 - share));
                 self.add(&format!("{stem}-share-gain"), gain);
             }
-            let stacks = folded
-                .get(&profile.folded_name())
-                .map_or("", String::as_str);
-            let top = match profile.kind {
-                // A heap profile has no still picture, so its figures are those of the full one.
-                ProfileKind::Heap => engine::folded::most_frequent_leaf(stacks)
-                    .map(|top| top.map(|(leaf, share)| (leaf, figures::percent(share)))),
-                _ => boxes::widest_top(stacks, profile),
+            let Some(stacks) = folded.get(&profile.folded_name()) else {
+                continue;
             };
-            if let Ok(Some((name, share))) = top {
-                self.add(
-                    &format!("{stem}-top"),
-                    format!("`{}`", name.replace('`', "'")),
-                );
+            if let Some((name, share)) = top(profile, stacks) {
+                let name = name.replace('`', "'");
+                self.add(&format!("{stem}-top"), format!("`{name}`"));
                 self.add(&format!("{stem}-top-share"), share);
             }
         }
     }
 }
 
+/// Returns the name and the share of the box at the top of a profile that has most samples; `None` if it cannot be read.
+fn top(profile: &Profile, stacks: &str) -> Option<(String, String)> {
+    if profile.kind == ProfileKind::Heap {
+        // A heap profile has no still picture, so its figures are those of the full one.
+        let (leaf, share) = engine::folded::most_frequent_leaf(stacks).ok()??;
+        return Some((leaf, figures::percent(share)));
+    }
+    boxes::widest_top(stacks, profile).ok()?
+}
+
 fn text(unit: Unit, value: Option<f64>) -> String {
-    value.map_or_else(unknown, |value| unit.text(value))
+    known(value, |value| unit.text(value))
 }
 
 fn share(value: Option<f64>) -> String {
-    value.map_or_else(unknown, figures::percent)
+    known(value, figures::percent)
 }
 
 fn ratio(value: Option<f64>) -> String {
-    value.map_or_else(unknown, figures::ratio)
+    known(value, figures::ratio)
 }
 
 fn micros(seconds: Option<f64>) -> String {
-    seconds.map_or_else(unknown, |seconds| {
+    known(seconds, |seconds| {
         format!("{} µs", figures::count((seconds * 1e6).round()))
     })
 }
 
 fn count(value: Option<f64>) -> String {
-    value.map_or_else(unknown, figures::count)
+    known(value, figures::count)
 }

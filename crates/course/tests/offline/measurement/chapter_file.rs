@@ -139,7 +139,7 @@ fn figures_that_may_be_left_out_make_sense_where_they_are_there() {
     for (from, key, value) in [
         ("package = \"chapter1\"\n", "times_alone", "nan"),
         ("package = \"chapter1\"\n", "times_alone", "-1"),
-        ("[rounds]\n", "heap_profile_s", "inf"),
+        ("[check]\n", "duration_s", "inf"),
     ] {
         let line = damaged(
             from,
@@ -204,10 +204,10 @@ fn every_scenario_that_is_named_has_to_be_there() {
             "matrix.scenarios",
         ),
         (
-            "[baselines]\n",
+            "kind = \"baselines\"\n",
             "scenario = \"published\"",
             "scenario = \"two\"",
-            "baselines.scenario",
+            "extras.baselines.scenario",
         ),
     ] {
         let (from, to) = (format!("{table}{from}"), format!("{table}{to}"));

@@ -5,7 +5,7 @@ use crate::support::record;
 use course::measurement::record::Round;
 use course::report::measuring::{self, PLOTTED};
 use course::report::plots::{
-    Series, by_percentile, heat_map, of_bystanders, of_requests, throughput_of_rounds, time_series,
+    Of, Series, by_percentile, heat_map, throughput_of_rounds, time_series,
 };
 
 fn throughput(rounds: &[Round]) -> Option<String> {
@@ -19,8 +19,8 @@ fn nothing_to_show_is_no_plot() {
         points: vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)],
     };
     for drawn in [
-        by_percentile("t", &[], of_requests),
-        by_percentile("t", &record().effect_rounds(), of_bystanders),
+        by_percentile("t", &[], Of::Users),
+        by_percentile("t", &record().effect_rounds(), Of::Bystanders),
         throughput(&[]),
         time_series("t", "v", std::slice::from_ref(&nonsense)),
         heat_map("t", &[nonsense]),
@@ -41,7 +41,7 @@ fn odd_figures_draw_or_are_left_out_but_never_panic() {
             vec![(odd, odd), (0.5, odd), (1.0, odd), (2.0, 1.0)];
     }
     let rounds: Vec<&Round> = record.rounds.iter().collect();
-    let _ = by_percentile("odd", &rounds, of_requests);
+    let _ = by_percentile("odd", &rounds, Of::Users);
     let _ = throughput(&record.rounds);
     let one = Series {
         name: "one".into(),
