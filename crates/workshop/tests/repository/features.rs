@@ -65,6 +65,19 @@ fn a_first_check_compiles_no_dependency_again() {
     );
 }
 
+/// The ticket shop's bench is compiled after the driver, and stands on the same engine.
+#[test]
+fn a_first_score_of_the_shop_compiles_no_dependency_again() {
+    let driver = features("workshop", "normal,build");
+    let bench = features("shop-bench", "normal,build");
+    let again = compiled_again(&driver, &bench);
+    assert!(
+        again.is_empty(),
+        "ask for these features in crates/one-build: {}",
+        again.join("\n")
+    );
+}
+
 /// The driver is compiled first, and a chapter's server after it.
 #[test]
 fn a_first_proof_compiles_no_dependency_again() {
