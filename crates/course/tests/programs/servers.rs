@@ -1,5 +1,4 @@
 //! Servers that do not come up.
-#![cfg(unix)]
 
 use course::bench::server::{Launch, Server, ServerError};
 use course::bench::testing::write_script;

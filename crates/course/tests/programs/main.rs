@@ -1,5 +1,5 @@
-//! The drivers of k6 and Locust, against stand-ins that leave a recorded summary, fail, or hang.
-//! The tools themselves run in the tests marked `ignored`.
+//! Programs that are started: the drivers of k6 and Locust, against stand-ins that leave a recorded summary, fail, or
+//! hang, and a server that does not come up. The tools themselves run in the tests marked `ignored`.
 #![cfg(unix)]
 
 mod real;
@@ -7,6 +7,7 @@ mod scripts;
 #[allow(dead_code, reason = "the embedded generator's tests need more of it")]
 #[path = "../../../../instruments/engine/tests/generator/server.rs"]
 mod server;
+mod servers;
 
 use std::fs;
 use std::net::SocketAddr;
