@@ -386,10 +386,10 @@ impl Scores {
                 && is_drawable(to)
             {
                 let at = self.minutes(run);
-                let within = |score: f64| score.clamp(self.bottom(), top);
+                let [from, to] = [from, to].map(|score| score.clamp(self.bottom(), top));
                 drawn.cells.push(Cell {
                     across: at - half..at + half,
-                    up: within(from)..within(to),
+                    up: from..to,
                     share: 0.4,
                 });
             }

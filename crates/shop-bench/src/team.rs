@@ -21,12 +21,13 @@ const LONGEST: usize = 32;
 ///
 /// Returns a sentence that says which names are valid.
 pub fn name(text: &str) -> Result<String, String> {
-    let is_fit = |letter: char| letter.is_alphanumeric() || "-_ ".contains(letter);
+    let mut letters = text.chars();
+    let are_fit = letters.all(|letter| letter.is_alphanumeric() || "-_ ".contains(letter));
     let low = text.to_ascii_lowercase();
     let is_device = ["aux", "con", "nul", "prn"].contains(&&*low)
         || low.len() == 4 && (low.starts_with("com") || low.starts_with("lpt"));
     let is_name = (1..=LONGEST).contains(&text.chars().count())
-        && text.chars().all(is_fit)
+        && are_fit
         && !text.starts_with(['-', ' '])
         && !text.ends_with(' ')
         && !is_device;
@@ -88,9 +89,10 @@ pub fn read(file: &Path) -> Result<Team, CliError> {
     };
     // Clocks of a room may differ, but no picture goes that far.
     let tomorrow = now() + 24 * 60 * 60;
-    let is_score = |run: &Run| run.time < tomorrow && (0.0..1e9).contains(&run.score);
-    if !runs.iter().all(is_score) {
-        return Err(broken(&"one has a time or a size that cannot be"));
+    for run in &runs {
+        if run.time >= tomorrow || !(0.0..1e9).contains(&run.score) {
+            return Err(broken(&"one has a time or a size that cannot be"));
+        }
     }
     Ok(Team { name, runs })
 }
@@ -98,7 +100,7 @@ pub fn read(file: &Path) -> Result<Team, CliError> {
 /// Seconds since 1970.
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
+    since.unwrap_or_default().as_secs()
 }
 
 #[cfg(test)]

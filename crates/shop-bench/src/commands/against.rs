@@ -66,11 +66,11 @@ pub fn run(
     let began = Instant::now();
     let payments = shop.built("payments", interrupt)?;
     let (base, change) = (others.shop(&commit.hash, interrupt)?, shop.here(interrupt)?);
-    let compared = |built| Compared { built, users: None };
+    let [base, change] = [base, change].map(|built| Compared { built, users: None });
     let mut duel = Duel {
         revision,
-        base: compared(base),
-        change: compared(change),
+        base,
+        change,
         payments: &payments,
         time: Duration::from_secs(options.seconds),
         interrupt,
@@ -82,14 +82,22 @@ pub fn run(
         metrics, rounds, ..
     } = duel;
     let (metric, verdict) = judged(&metrics, &rounds);
-    let named = |name: &str, commit| Named {
-        name: name.to_owned(),
-        commit,
-        program: None,
-    };
-    let sides = (named(revision, Some(commit)), named("capstone/", None));
+    let [before, here] =
+        [(revision, Some(commit)), ("capstone/", None)].map(|(name, commit)| Named {
+            name: name.to_owned(),
+            commit,
+            program: None,
+        });
     let seconds = began.elapsed().as_secs_f64();
-    let comparison = Comparison::new(&verdict, &[], seconds, metric, &metrics, &rounds, sides);
+    let comparison = Comparison::new(
+        &verdict,
+        &[],
+        seconds,
+        metric,
+        &metrics,
+        &rounds,
+        (before, here),
+    );
     match format {
         Format::Json => json::print(&comparison)?,
         Format::Human => println!("{}", comparison.text()),
@@ -144,16 +152,13 @@ impl Rounds for Duel<'_> {
                 figures.insert(cpu_key.clone(), cpu_ms);
             }
         }
-        let told = |of: &Figures| {
-            let [score, cpu] = [score_key, cpu_key].map(|key| of.get(key).unwrap_or(0.0));
+        let [base, change, again] = [&round.base, &round.change, &round.again].map(|figures| {
+            let [score, cpu] = [score_key, cpu_key].map(|key| figures.get(key).unwrap_or(0.0));
             format!("{score:.1} ({cpu:.2} CPU ms)")
-        };
+        });
         eprintln!(
-            "round {}: {revision} {}, the shop here {}, {revision} again {}",
-            number + 1,
-            told(&round.base),
-            told(&round.change),
-            told(&round.again)
+            "round {}: {revision} {base}, the shop here {change}, {revision} again {again}",
+            number + 1
         );
         self.rounds.push(round);
         if self.counted() >= MOST_ROUNDS {

@@ -344,10 +344,12 @@ fn print(score: &Score, before: Option<&Score>, options: &Bench) -> Result<(), C
     for (route, (count, p99)) in &score.p99_ms {
         print!("{route:<12} {count:>8} {p99:>5.0} ms");
         if let Some(within) = objectives.within_ms.get(route) {
-            let share = |p99: f64| 100.0 * p99 / *within as f64;
-            print!("  {:>5.0} %", share(*p99));
-            if let Some((_, p99)) = before.and_then(|before| before.p99_ms.get(route)) {
-                print!("  was {:.0} %", share(*p99));
+            let within = *within as f64;
+            print!("  {:>5.0} %", 100.0 * p99 / within);
+            if let Some(before) = before
+                && let Some((_, p99)) = before.p99_ms.get(route)
+            {
+                print!("  was {:.0} %", 100.0 * p99 / within);
             }
         }
         print!("\n");

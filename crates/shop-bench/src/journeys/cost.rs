@@ -158,9 +158,9 @@ impl<'a> Meter<'a> {
 
 /// Queries since the shop was started, as it counts them itself.
 async fn queries(debug: SocketAddr) -> Option<f64> {
-    let asking = move || ask::get(debug, "/metrics", TIMEOUT);
     // The users go on while this waits.
-    let answer = tokio::task::spawn_blocking(asking).await.ok()?.ok()?;
+    let answer = tokio::task::spawn_blocking(move || ask::get(debug, "/metrics", TIMEOUT));
+    let answer = answer.await.ok()?.ok()?;
     let text = String::from_utf8(answer).ok()?;
     for line in text.lines() {
         if let Some(value) = line.strip_prefix(QUERIES) {

@@ -179,9 +179,12 @@ impl User {
             let map = self
                 .json("seats", Ask::get(format!("/events/{event}/seats")))
                 .await?;
-            let seats = map["seats"].as_array().map_or(&[][..], Vec::as_slice);
-            let free = seats.iter().filter(|seat| seat["is_free"] == true);
-            let free: Vec<_> = free.filter_map(|seat| seat["id"].as_i64()).collect();
+            let mut free = Vec::new();
+            for seat in map["seats"].as_array().into_iter().flatten() {
+                if seat["is_free"] == true {
+                    free.extend(seat["id"].as_i64());
+                }
+            }
             if free.is_empty() {
                 return Ok(None);
             }
@@ -193,8 +196,10 @@ impl User {
             let (status, answer) = self.ask("reserve", reserve).await?;
             match status {
                 StatusCode::CREATED => {
-                    let order = parsed("reserve", &answer)?["order"].as_i64();
-                    return order.map(Some).ok_or_else(|| wrong("reserve", "no order"));
+                    return match parsed("reserve", &answer)?["order"].as_i64() {
+                        Some(order) => Ok(Some(order)),
+                        None => Err(wrong("reserve", "no order")),
+                    };
                 }
                 // Somebody else was faster.
                 StatusCode::CONFLICT => self.think().await,
@@ -279,8 +284,10 @@ impl User {
             let user = self.rng.u32(1..=USERS);
             self.enter(&format!("user{user}@example.com")).await?
         };
-        let number = account["id"].as_i64();
-        self.account = Some(number.ok_or_else(|| wrong("log_in", "answers no id"))?);
+        let Some(number) = account["id"].as_i64() else {
+            return Err(wrong("log_in", "answers no id"));
+        };
+        self.account = Some(number);
         self.think().await;
         Ok(())
     }
@@ -334,9 +341,13 @@ impl User {
 
     /// Returns one of the events in `list`, at random.
     fn event_of(&mut self, route: &str, list: &Value) -> Result<i64, Broken> {
-        let list = list.as_array().map_or(&[][..], Vec::as_slice);
-        let event = self.rng.choice(list).and_then(|event| event["id"].as_i64());
-        event.ok_or_else(|| wrong(route, "finds nothing"))
+        if let Some(list) = list.as_array()
+            && let Some(event) = self.rng.choice(list)
+            && let Some(id) = event["id"].as_i64()
+        {
+            return Ok(id);
+        }
+        Err(wrong(route, "finds nothing"))
     }
 }
 
