@@ -91,7 +91,8 @@ fn per_second(title: &str, across: &str, heads: &[String], rows: &[Vec<String>])
     let mut shown: Vec<usize> = (1..heads.len()).collect();
     shown.retain(|column| heads[*column].ends_with(" per second"));
     let series = marks(heads, rows, &shown, 1.0);
-    let [across, up] = [across, "per second"].map(|name| Direction::new(name, &figures::count).linear());
+    let [across, up] =
+        [across, "per second"].map(|name| Direction::new(name, &figures::count).linear());
     plots::xy(title, &across, &up, &series, true)
 }
 
