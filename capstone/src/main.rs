@@ -101,7 +101,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .route("/organiser/report", get(organiser::report))
         .route("/organiser/events/{id}/poster", post(posters::upload))
         .layer(DefaultBodyLimit::max(10_000_000))
-        .layer(from_fn_with_state(shop.clone(), middleware::session))
+        .layer(from_fn_with_state(
+            shop.sessions.clone(),
+            middleware::session,
+        ))
         .route("/health", get(async || "ok"))
         .layer(debug.layer())
         .with_state(shop);

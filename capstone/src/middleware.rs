@@ -16,8 +16,8 @@ use uuid::Uuid;
 use crate::error::AppError;
 use crate::models::event::Event;
 use crate::models::user::User;
-use crate::shop::Shop;
 
+/// The cookie's name.
 const COOKIE: &str = "session";
 
 pub type Sessions = Arc<RwLock<HashMap<String, Session>>>;
@@ -36,7 +36,7 @@ pub struct SessionId(pub String);
 
 /// Gives each visitor a session, and logs the request.
 pub async fn session(
-    State(shop): State<Shop>,
+    State(sessions): State<Sessions>,
     jar: CookieJar,
     mut request: Request,
     next: Next,
@@ -46,7 +46,7 @@ pub async fn session(
     let path = request.uri().path().to_owned();
     let mut id = jar.get(COOKIE).map(|cookie| cookie.value().to_owned());
     if let Some(known) = &id {
-        let session = shop.sessions.read().await.get(known).cloned();
+        let session = sessions.read().await.get(known).cloned();
         match session {
             Some(Session {
                 user: Some(user), ..
@@ -58,7 +58,7 @@ pub async fn session(
     let is_new = id.is_none();
     let id = id.unwrap_or_else(|| Uuid::new_v4().to_string());
     if is_new {
-        let mut sessions = shop.sessions.write().await;
+        let mut sessions = sessions.write().await;
         sessions.insert(id.clone(), Session::default());
     }
     request.extensions_mut().insert(SessionId(id.clone()));

@@ -34,7 +34,7 @@ pub async fn reserve(
     }
     let _guard = shop.booking.lock().await;
     let mut transaction = shop.db.begin().await?;
-    let order = Order::create(&mut transaction, user.id, event).await?;
+    let order = Order::create(&mut transaction, user.id, event, shop::now()).await?;
     let mut cents = 0;
     for id in &wanted.seats {
         let seat = Seat::find(&mut transaction, *id).await?;

@@ -4,7 +4,6 @@ use crate::database::{DatabaseConnection, DatabasePool, FromRow, query, query_as
 use serde::Serialize;
 
 use crate::models::event::Event;
-use crate::shop;
 
 #[derive(Debug, Clone, FromRow, Serialize)]
 pub struct Order {
@@ -21,6 +20,7 @@ impl Order {
         connection: &mut DatabaseConnection,
         user: i64,
         event: i64,
+        now: i64,
     ) -> sqlx::Result<i64> {
         let insert = "INSERT INTO orders
             (user_id, event_id, status, seats_cents, fee_cents, created_at)
@@ -28,7 +28,7 @@ impl Order {
         query_scalar(insert)
             .bind(user)
             .bind(event)
-            .bind(shop::now())
+            .bind(now)
             .fetch_one(connection)
             .await
     }
