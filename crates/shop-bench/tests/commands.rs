@@ -126,7 +126,7 @@ fn a_team_that_breaks_the_contract_has_another_0_and_what_it_had() {
         "#[test] fn sells_no_seat_twice() { panic!(\"a seat is sold once: seat 7 was sold twice\") }",
     );
     let said = workshop.run("bench --team red --results room --expect 20 --note index");
-    let rule = "the contract is broken, which is a score of 0; capstone/tests/contract.rs has each rule:\n  \
+    let rule = "the contract is broken, which is a score of 0; capstone/tests has each rule:\n  \
                 sells_no_seat_twice: a seat is sold once: seat 7 was sold twice";
     assert!(said.code == Some(1) && said.err.contains(rule), "{said:?}");
     let held = || serde_json::from_str::<serde_json::Value>(&workshop.read("room/red.json"));

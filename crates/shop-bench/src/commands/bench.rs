@@ -179,7 +179,7 @@ pub fn test(shop: &Shop, interrupt: &Interrupt) -> Result<Result<(), CliError>, 
         rules = format!("\n{printed}{errors}");
     }
     Ok(Err(CliError::bad(format!(
-        "the contract is broken, which is a score of 0; capstone/tests/contract.rs has each rule:{rules}"
+        "the contract is broken, which is a score of 0; capstone/tests has each rule:{rules}"
     ))))
 }
 
