@@ -67,7 +67,7 @@
 //! # What it cannot see
 //!
 //! - The inside of spawned tasks, and of members of a `FuturesUnordered` or `JoinSet`, unless they
-//!   are wrapped by [`inherit`]; tasks of no request, such as those of WebSockets, unless by [`watch`].
+//!   are wrapped by [`inherit`]; tasks of no request, such as those of `WebSockets`, unless by [`watch`].
 //! - Blocking calls, and code that does not yield.
 //! - The inside of wrappers that poll with a waker of their own.
 //! - Which of several joined or selected futures matters.

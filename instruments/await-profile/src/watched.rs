@@ -18,8 +18,8 @@ pub(crate) fn armed(shared: &Arc<Shared>) {
     }
 }
 
-/// Makes a task that belongs to no request visible in await profiles: that of a WebSocket, of an actor behind a channel, of a
-/// stream's sender. `name` is the outermost frame of its stacks.
+/// Makes a task visible in await profiles that belongs to no request: that of a `WebSocket`, of an actor behind a channel,
+/// of a stream's sender. `name` is the outermost frame of its stacks.
 ///
 /// Its profiler is the one that was armed first in this process; if none was, `watch` has no effect. Such a task counts apart
 /// from requests.
