@@ -199,9 +199,9 @@ impl WaitEnds {
         }
         let own = self.ends(waits)?;
         let is_join = |end: &WaitEnd| match end {
-            Self::Handle | WaitEnd::Task => !sample.child_is_member,
-            Self::Set => true,
-            Self::Wait(_) | WaitEnd::Deadline => false,
+            WaitEnd::Handle | WaitEnd::Task => !sample.child_is_member,
+            WaitEnd::Set => true,
+            WaitEnd::Wait(_) | WaitEnd::Deadline => false,
         };
         if sample.child.stacks.is_empty() || !own.iter().any(is_join) {
             return Some(shared(&own, waits.uncaptured));
@@ -223,9 +223,9 @@ impl WaitEnds {
         };
         let is_pool_thread = (*self.releases.entry(release).or_default())?;
         self.waits[wait as usize] = if is_pool_thread {
-            Self::Wait(Some(WaitKind::BlockingPool))
+            WaitEnd::Wait(Some(WaitKind::BlockingPool))
         } else {
-            Self::Task
+            WaitEnd::Task
         };
         Some(())
     }
