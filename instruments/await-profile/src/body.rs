@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use crate::probe::{Polled, Probe};
-use crate::registry::Ending;
+use crate::routes::Ending;
 use crate::tracked::Tracked;
 
 /// Treatment of bodies of the type `D`. Only the types for the second parameter of
@@ -82,13 +82,12 @@ impl<D: 'static> Bodies<D> for AxumStreams {
         const MIN_BYTES: u64 = 64 * 1024;
         let known: &mut dyn std::any::Any = response.body_mut();
         if let Some(body) = known.downcast_mut::<axum::body::Body>() {
-            if body
-                .size_hint()
-                .exact()
-                .is_none_or(|bytes| bytes > MIN_BYTES)
-            {
-                let stream = request.track(std::mem::take(body));
-                *body = axum::body::Body::new(stream);
+            match body.size_hint().exact() {
+                Some(bytes) if bytes <= MIN_BYTES => {}
+                _ => {
+                    let stream = request.track(std::mem::take(body));
+                    *body = axum::body::Body::new(stream);
+                }
             }
         }
         response

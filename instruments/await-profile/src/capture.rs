@@ -16,7 +16,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use crate::clone_hook::{Observer, poll_hooked};
-use crate::lock::lock;
+use crate::lock::{lock, owned};
 use crate::raw_stack::RawStack;
 use crate::sync::{HAS_STACK, Mutex};
 
@@ -95,17 +95,19 @@ impl Stacks {
     }
 
     fn into_captured(self) -> Captured {
-        let starts = std::iter::once(0).chain(self.ends.iter().map(|&(end, _)| end));
-        let stack = |(start, &(end, _)): (usize, &(usize, Duration))| {
-            RawStack::from(&self.addresses[start..end])
-        };
-        Captured {
-            stacks: starts.zip(&self.ends).map(stack).collect(),
-            clones: Vec::new(),
-            woke_itself: false,
+        let mut captured = Captured {
             uncaptured: self.uncaptured,
-            costs: self.ends.iter().map(|&(_, cost)| cost).collect(),
+            ..Captured::default()
+        };
+        let mut start = 0;
+        for (end, cost) in self.ends {
+            captured
+                .stacks
+                .push(RawStack::from(&self.addresses[start..end]));
+            captured.costs.push(cost);
+            start = end;
         }
+        captured
     }
 }
 
@@ -169,19 +171,12 @@ pub(crate) fn poll_recorded<R>(
         }),
     };
     let result = poll_hooked(&recorder, poll);
-    let owned = |stacks: Mutex<Stacks>| {
-        let stacks = stacks.into_inner();
-        stacks.unwrap_or_else(std::sync::PoisonError::into_inner)
-    };
     let (kept, woken) = (owned(recorder.clones), owned(recorder.wakes));
     let woke_itself = !woken.ends.is_empty();
     let captured = if kept.ends.is_empty() { woken } else { kept };
     let mut captured = captured.into_captured();
     captured.woke_itself = woke_itself;
-    let clones = recorder.kept.into_inner();
-    captured.clones = clones
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .made;
+    captured.clones = owned(recorder.kept).made;
     (result, captured)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::interval::Runs;
 use crate::raw_stack::RawStack;
-use crate::registry::RouteCount;
+use crate::routes::RouteCount;
 use crate::session::FollowUp;
 use crate::tail_times::TailTimes;
 
@@ -125,11 +125,22 @@ impl Stacks {
         if let Some(&id) = self.ids.get(&stack) {
             return Some(id);
         }
-        let id = self.distinct.len();
-        let id = u32::try_from(id).ok().filter(|_| id < self.most)?;
+        if self.distinct.len() >= self.most {
+            return None;
+        }
+        let id = u32::try_from(self.distinct.len()).ok()?;
         self.distinct.push(stack.clone());
         self.ids.insert(stack, id);
         Some(id)
+    }
+
+    /// Returns the IDs of those stacks for which there is room.
+    pub(crate) fn intern_all(&mut self, stacks: Vec<RawStack>) -> Vec<StackId> {
+        let mut ids = Vec::with_capacity(stacks.len());
+        for stack in stacks {
+            ids.extend(self.intern(stack));
+        }
+        ids
     }
 }
 

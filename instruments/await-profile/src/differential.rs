@@ -45,7 +45,10 @@ const SCALE: f64 = 1e6;
 
 fn shares(folded: &str) -> String {
     let mut stacks: BTreeMap<String, f64> = BTreeMap::new();
-    for (stack, count) in folded.lines().filter_map(|line| line.rsplit_once(' ')) {
+    for line in folded.lines() {
+        let Some((stack, count)) = line.rsplit_once(' ') else {
+            continue;
+        };
         let frames: Vec<&str> = stack.split(';').map(without_place).collect();
         *stacks.entry(frames.join(";")).or_default() += count.parse::<f64>().unwrap_or(0.0);
     }
@@ -66,10 +69,13 @@ fn without_place(frame: &str) -> &str {
 }
 
 fn is_place(text: &str) -> bool {
-    let line = text
-        .strip_suffix(')')
-        .and_then(|text| text.rsplit_once(':'));
-    line.is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
+    match text.rsplit_once(':') {
+        Some((_, line)) => match line.strip_suffix(')') {
+            Some(line) => !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()),
+            None => false,
+        },
+        None => false,
+    }
 }
 
 #[cfg(test)]

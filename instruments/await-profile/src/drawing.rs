@@ -91,10 +91,12 @@ impl Drawing {
 
     fn svg(&self, folded: &str) -> Result<String, FlamegraphError> {
         let mut palette = PaletteMap::default();
-        let own = self.colours.iter().map(|(name, rgb)| (name.as_str(), *rgb));
-        for (name, [r, g, b]) in own.chain([(IDLE, GREY), (NOTHING, GREY)]) {
+        for (name, [r, g, b]) in &self.colours {
+            let (r, g, b) = (*r, *g, *b);
             palette.insert(name, Color { r, g, b });
         }
+        palette.insert(IDLE, GREY);
+        palette.insert(NOTHING, GREY);
         let (colours, background) = match self.theme {
             Theme::Cpu => (BasicPalette::Hot, BackgroundColor::Yellow),
             Theme::Wait => (BasicPalette::Aqua, BackgroundColor::Blue),
@@ -107,7 +109,10 @@ impl Drawing {
         options.palette_map = Some(&mut palette);
         options.deterministic = true;
         options.title.clone_from(&self.title);
-        options.subtitle = Some(self.captions.join(BREAK)).filter(|text| !text.is_empty());
+        let captions = self.captions.join(BREAK);
+        if !captions.is_empty() {
+            options.subtitle = Some(captions);
+        }
         options.count_name.clone_from(&self.unit);
         // Narrower boxes make towers that nobody can read and that push the others down.
         options.min_width = 0.1;
@@ -125,7 +130,11 @@ impl Drawing {
     }
 }
 
-const GREY: [u8; 3] = [205, 205, 205];
+const GREY: Color = Color {
+    r: 205,
+    g: 205,
+    b: 205,
+};
 const PALE: Color = Color {
     r: 252,
     g: 252,
@@ -135,21 +144,29 @@ const PALE: Color = Color {
 /// Replaces characters that XML does not have, since a browser would refuse the whole picture, and cuts
 /// stacks to the depth that is drawn.
 pub fn legible(folded: &str) -> String {
-    let is_no_xml = |c: char| match c {
-        '\t' | '\n' | '\r' => false,
-        c => c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}'),
-    };
-    let lines = folded.split_inclusive('\n').map(|line| {
+    let mut legible = String::with_capacity(folded.len());
+    for line in folded.split_inclusive('\n') {
         // Replace white space that XML lacks by a space, since it may follow a count.
         let line = line.replace(['\x0b', '\x0c'], " ");
         let line = line.replace(is_no_xml, "\u{fffd}");
         let deepest = line.match_indices(';').nth(DEEPEST - 1);
-        match deepest.zip(line.trim_end().rsplit_once(' ')) {
-            Some(((end, _), (_, count))) => format!("{};[deeper] {count}\n", &line[..end]),
-            None => line,
+        match (deepest, line.trim_end().rsplit_once(' ')) {
+            (Some((end, _)), Some((_, count))) => {
+                // Writing to a String cannot fail.
+                let _ = writeln!(legible, "{};[deeper] {count}", &line[..end]);
+            }
+            _ => legible.push_str(&line),
         }
-    });
-    lines.collect()
+    }
+    legible
+}
+
+/// Returns whether XML does not have this character.
+fn is_no_xml(character: char) -> bool {
+    match character {
+        '\t' | '\n' | '\r' => false,
+        other => other < ' ' || matches!(other, '\u{fffe}' | '\u{ffff}'),
+    }
 }
 
 /// Returns the stacks in a form that inferno reads, with a frame even if there are none.
@@ -158,7 +175,6 @@ pub fn legible(folded: &str) -> String {
 /// replaces the space before it. Inferno leaves out stacks without a name, and those that begin with `# `.
 /// So the former get a name, and the latter begin with a character without width.
 fn drawable(folded: &str) -> String {
-    let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let mut text = String::with_capacity(folded.len());
     let mut is_empty = true;
     for line in legible(folded).lines() {
@@ -167,7 +183,9 @@ fn drawable(folded: &str) -> String {
         let frames = match frames.rsplit_once(' ') {
             _ if frames.is_empty() && line.trim().is_empty() => continue,
             _ if frames.is_empty() => "[no name]".to_owned(),
-            Some((rest, number)) if is_number(number) => format!("{rest}\u{a0}{number}"),
+            Some((rest, word)) if word.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
+                format!("{rest}\u{a0}{word}")
+            }
             _ => frames.to_owned(),
         };
         let mark = if frames.starts_with('#') {
@@ -211,25 +229,29 @@ fn forgiving(svg: &str) -> String {
 
 /// Splits the caption into two lines. Inferno has one line for a subtitle, but there is room for two.
 fn break_caption(svg: &str) -> String {
-    let whole = || {
-        let at = svg.find("<text id=\"subtitle\"")?;
-        let open = at + svg[at..].find('>')? + 1;
-        let close = open + svg[open..].find("</text>")?;
-        let (first, second) = svg[open..close].split_once(BREAK)?;
-        let line = |y: u32, text: &str| format!("<tspan x=\"50%\" y=\"{y}\">{text}</tspan>");
-        let lines = line(41, first) + &line(55, second);
-        Some([&svg[..open], &lines, &svg[close..]].concat())
-    };
-    whole().unwrap_or_else(|| svg.replace(BREAK, " | "))
+    match with_two_lines(svg) {
+        Some(broken) => broken,
+        None => svg.replace(BREAK, " | "),
+    }
+}
+
+fn with_two_lines(svg: &str) -> Option<String> {
+    let at = svg.find("<text id=\"subtitle\"")?;
+    let open = at + svg[at..].find('>')? + 1;
+    let close = open + svg[open..].find("</text>")?;
+    let (first, second) = svg[open..close].split_once(BREAK)?;
+    let (before, after) = (&svg[..open], &svg[close..]);
+    Some(format!(
+        "{before}<tspan x=\"50%\" y=\"41\">{first}</tspan><tspan x=\"50%\" y=\"55\">{second}</tspan>{after}"
+    ))
 }
 
 /// Adds lines below the frames, for which inferno has no room.
 fn with_legend(svg: String, legend: &[String]) -> String {
     const LINE: usize = 17;
-    let height = svg
-        .split_once(" height=\"")
-        .and_then(|(_, rest)| rest.split_once('"')?.0.parse::<usize>().ok());
-    let (Some(height), Some(end), false) = (height, svg.rfind("</svg>"), legend.is_empty()) else {
+    let (Some(height), Some(end), false) =
+        (height_of(&svg), svg.rfind("</svg>"), legend.is_empty())
+    else {
         return svg;
     };
     let mut lines = String::new();
@@ -248,6 +270,12 @@ fn with_legend(svg: String, legend: &[String]) -> String {
         )
         .replacen(&format!("1200 {height}\""), &format!("1200 {higher}\""), 1);
     format!("{picture}{lines}{rest}")
+}
+
+fn height_of(svg: &str) -> Option<usize> {
+    let (_, rest) = svg.split_once(" height=\"")?;
+    let (height, _) = rest.split_once('"')?;
+    height.parse().ok()
 }
 
 /// Escapes a text for XML.

@@ -53,12 +53,15 @@ impl Ended {
 
     /// Returns whether the request began during this profile, so that its time is known.
     fn is_followed(&self, slot: &Slot) -> bool {
-        slot.number != 0 && slot.began().is_some_and(|began| began >= self.since)
+        match slot.began() {
+            Some(began) => slot.number != 0 && began >= self.since,
+            None => false,
+        }
     }
 
     /// Keeps a request that has ended for the sampler.
     pub(crate) fn add(&mut self, slot: &Slot, took: Option<Duration>) {
-        let Some(took) = took.filter(|_| self.is_followed(slot)) else {
+        let (Some(took), true) = (took, self.is_followed(slot)) else {
             self.left_out.earlier += 1;
             return;
         };

@@ -61,14 +61,10 @@ pub(crate) fn short(file: &str) -> String {
 /// path in it, or else the file's name.
 pub fn portable(file: &str) -> String {
     let short = short(file);
-    let folder = file
-        .strip_suffix(&short)
-        .and_then(|above| {
-            above
-                .trim_end_matches(['/', '\\'])
-                .rsplit(['/', '\\'])
-                .next()
-        })
-        .filter(|folder| !folder.is_empty() && short.contains('/'));
-    folder.map_or_else(|| short.clone(), |folder| format!("{folder}/{short}"))
+    let above = file.strip_suffix(&short).unwrap_or_default();
+    let above = above.trim_end_matches(['/', '\\']);
+    match above.rsplit(['/', '\\']).next() {
+        Some(folder) if !folder.is_empty() && short.contains('/') => format!("{folder}/{short}"),
+        _ => short,
+    }
 }

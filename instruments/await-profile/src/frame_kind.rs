@@ -27,29 +27,31 @@ impl FrameKind {
         let mut krate = crate_of(path);
         // In `F::call` the first part is a type parameter of a generic function. No crate has such a
         // name, so the crate comes from the file.
-        if krate.starts_with(char::is_uppercase) {
-            krate = file.and_then(package_of).unwrap_or(krate);
+        if let (true, Some(file)) = (krate.starts_with(char::is_uppercase), file) {
+            krate = package_of(file).unwrap_or(krate);
         }
-        let krate = &*krate.replace('-', "_");
-        let own = own_crates.is_some_and(|own| own.iter().any(|own| own == krate));
-        if own {
+        let krate = krate.replace('-', "_");
+        if own_crates.unwrap_or_default().contains(&krate) {
             FrameKind::Own
         } else if PathMeaning::Primitive.fits(path) {
             FrameKind::Primitive
         } else if PathMeaning::Client.fits(path) {
             FrameKind::Library
-        } else if place_of(krate).is_some() {
-            FrameKind::Framework
-        } else if own_crates.is_none()
-            // A name without a crate and a file, such as `__rust_try`, is nobody's code.
-            && (file.is_some() || path.contains("::"))
-            && !file.is_some_and(is_foreign)
-        {
-            FrameKind::Own
-        } else if !path.contains("::") {
+        } else if place_of(&krate).is_some() {
             FrameKind::Framework
         } else {
-            FrameKind::Library
+            let is_foreign = match file {
+                Some(file) => is_foreign(file),
+                // A name without a crate and a file, such as `__rust_try`, is nobody's code.
+                None => !path.contains("::"),
+            };
+            if own_crates.is_none() && !is_foreign {
+                FrameKind::Own
+            } else if !path.contains("::") {
+                FrameKind::Framework
+            } else {
+                FrameKind::Library
+            }
         }
     }
 }

@@ -124,9 +124,13 @@ impl Runs {
     }
 
     fn differences(&self, of: impl Fn(&RunEnd) -> f64) -> Vec<f64> {
-        let mut before = 0.0;
-        let difference = |end: &RunEnd| of(end) - std::mem::replace(&mut before, of(end));
-        self.ends.iter().map(difference).collect()
+        let (mut differences, mut before) = (Vec::new(), 0.0);
+        for end in &self.ends {
+            let now = of(end);
+            differences.push(now - before);
+            before = now;
+        }
+        differences
     }
 }
 
@@ -143,31 +147,35 @@ pub(crate) fn interval<const SUMS: usize>(
     }
     // Prefix sums over the runs, twice around the circle.
     let mut before = vec![[0.0; SUMS]];
-    for run in (0..runs).chain(0..runs) {
-        let last = before[before.len() - 1];
-        before.push(std::array::from_fn(|sum| last[sum] + series[sum][run]));
+    for place in 0..2 * runs {
+        let last = before[place];
+        before.push(std::array::from_fn(|sum| {
+            last[sum] + series[sum][place % runs]
+        }));
     }
     let length = runs / BLOCKS;
     let blocks = (runs + length / 2) / length;
     let mut random = fastrand::Rng::with_seed(SEED);
-    let mut resample = || {
+    let mut figures = Vec::with_capacity(RESAMPLES);
+    for _ in 0..RESAMPLES {
         let mut drawn = [0.0; SUMS];
         for _ in 0..blocks {
             let from = random.usize(..runs);
-            let block = std::iter::zip(&before[from + length], &before[from]);
-            for (sum, (to, from)) in std::iter::zip(&mut drawn, block) {
-                *sum += to - from;
+            for (sum, drawn) in drawn.iter_mut().enumerate() {
+                *drawn += before[from + length][sum] - before[from][sum];
             }
         }
-        figure(drawn)
-    };
-    let mut figures: Vec<f64> = (0..RESAMPLES).map(|_| resample()).collect();
+        figures.push(figure(drawn));
+    }
     figures.sort_by(f64::total_cmp);
     let tail = RESAMPLES / 40;
     let ends = [figures[tail], figures[RESAMPLES - 1 - tail]];
     let all = figure(before[runs]);
     let [low, high] = ends.map(|end| all + (end - all) * WIDENING);
-    (low.is_finite() && high.is_finite()).then(|| Interval {
+    if !low.is_finite() || !high.is_finite() {
+        return None;
+    }
+    Some(Interval {
         low: low.min(all).max(0.0),
         high: high.max(all),
     })

@@ -61,8 +61,8 @@ impl Latencies {
         } else {
             OTHER_ROUTES.into()
         };
-        let new = || Route::new(now);
-        self.routes.entry(name).or_insert_with(new).add(time, now);
+        let known = self.routes.entry(name);
+        known.or_insert_with(|| Route::new(now)).add(time, now);
     }
 
     /// Makes room for another route, unless all were used in the last minute, and returns whether there is room.
@@ -128,14 +128,20 @@ impl Route {
         self.since = now;
     }
 
+    fn count(&self, bucket: usize) -> u64 {
+        u64::from(self.recent[bucket]) + u64::from(self.before[bucket])
+    }
+
     /// Returns the smallest time that at least `percent` of the times do not exceed, or None if there are no times.
     fn quantile(&self, percent: u64) -> Option<Duration> {
-        let counts = || self.recent.iter().zip(self.before.iter());
-        let all: u64 = counts().map(|(a, b)| u64::from(*a) + u64::from(*b)).sum();
+        let mut all = 0;
+        for bucket in 0..BUCKETS {
+            all += self.count(bucket);
+        }
         let rank = (all * percent).div_ceil(100);
         let mut below = 0;
-        for (bucket, (recent, before)) in counts().enumerate() {
-            below += u64::from(*recent) + u64::from(*before);
+        for bucket in 0..BUCKETS {
+            below += self.count(bucket);
             if below > 0 && below >= rank {
                 return Some(middle(bucket));
             }

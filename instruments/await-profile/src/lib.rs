@@ -106,6 +106,7 @@ mod profiler;
 mod raw_stack;
 mod registry;
 mod remarks;
+mod routes;
 mod sampler;
 mod session;
 mod shared;

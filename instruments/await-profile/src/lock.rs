@@ -1,11 +1,20 @@
 //! Locking that ignores poisoning.
 
-use std::sync::PoisonError;
-
 use crate::sync::{Mutex, MutexGuard};
+
+/// Returns the data of a lock that nobody else has, even if a thread panicked while it held it.
+pub(crate) fn owned<T>(mutex: Mutex<T>) -> T {
+    match mutex.into_inner() {
+        Ok(data) => data,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}
 
 /// Locks, even if another thread panicked while it held the lock: no code in this crate leaves
 /// the data of a lock half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    match mutex.lock() {
+        Ok(guard) => guard,
+        Err(poisoned) => poisoned.into_inner(),
+    }
 }

@@ -40,33 +40,31 @@ pub(crate) fn path_of(symbol: &Symbol) -> String {
 
 /// Returns whether the file is Rust source.
 pub(crate) fn is_rust(file: &str) -> bool {
-    Path::new(file)
-        .extension()
-        .is_some_and(|extension| extension == "rs")
+    Path::new(file).extension() == Some("rs".as_ref())
 }
 
 /// Returns a name up to its generic arguments.
 fn head(name: &str) -> &str {
-    let end = name
-        .char_indices()
-        .find(|&(at, letter)| letter == '<' && at > 0);
-    end.map_or(name, |(at, _)| &name[..at])
+    // A `<` at the beginning belongs to the path.
+    let begin = usize::from(name.starts_with('<'));
+    match name[begin..].find('<') {
+        Some(at) => &name[..begin + at],
+        None => name,
+    }
 }
 
 /// Returns the folder of the package that a file is in, without its version: `tokio` for
 /// `…/tokio-1.47.1/src/sync/mutex.rs`.
 pub(crate) fn package_of(file: &str) -> Option<&str> {
-    let (folder, _) = file
-        .rsplit_once("/src/")
-        .or_else(|| file.rsplit_once("\\src\\"))?;
+    let (folder, _) = match file.rsplit_once("/src/") {
+        Some(parts) => parts,
+        None => file.rsplit_once("\\src\\")?,
+    };
     let package = folder.rsplit(['/', '\\']).next()?;
-    let is_version = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
-    Some(
-        package
-            .rsplit_once('-')
-            .filter(|(_, version)| is_version(version))
-            .map_or(package, |(name, _)| name),
-    )
+    match package.rsplit_once('-') {
+        Some((name, version)) if version.starts_with(|c: char| c.is_ascii_digit()) => Some(name),
+        _ => Some(package),
+    }
 }
 
 fn path_in(file: &str, name: &str) -> String {
@@ -76,25 +74,25 @@ fn path_in(file: &str, name: &str) -> String {
         .unwrap_or(("", file.strip_prefix("src/").unwrap_or(&file)));
     // Outside of the registry, a package's folder may have any name.
     let is_named = folder.contains("/registry/src/") || folder.contains("/library/");
-    let krate = package_of(&file)
-        .filter(|_| is_named)
-        .unwrap_or_default()
-        .replace('-', "_");
+    let krate = match package_of(&file) {
+        Some(package) if is_named => package.replace('-', "_"),
+        _ => String::new(),
+    };
     let function = match head(name) {
         name if name.starts_with("{async_fn") => "async fn",
         name if name.starts_with("{async_block") => "async block",
         name if is_noise(name) => "",
         name => name,
     };
-    let modules = modules.trim_end_matches(".rs").split('/');
-    let modules = modules.filter(|module| !matches!(*module, "mod" | "lib" | "main"));
-    let parts = std::iter::once(krate.as_str())
-        .chain(modules)
-        .chain(std::iter::once(function));
-    parts
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("::")
+    let mut parts = vec![krate.as_str()];
+    for module in modules.trim_end_matches(".rs").split('/') {
+        if !matches!(module, "mod" | "lib" | "main") {
+            parts.push(module);
+        }
+    }
+    parts.push(function);
+    parts.retain(|part| !part.is_empty());
+    parts.join("::")
 }
 
 /// Returns the crate that the cleaned path belongs to.
@@ -130,19 +128,18 @@ fn without_nested(name: &str, levels: usize) -> String {
         let begins_path = before.trim_end_matches(['&', '(', '*']).is_empty()
             && out.trim_end_matches(['&', '(', '*']).is_empty();
         let inside = &from[1..close];
-        let inner = |of_type: &str| match levels.checked_sub(1) {
-            Some(levels) => without_nested(of_type, levels),
-            None => String::new(),
-        };
+        let mut of_type = None;
         if begins_path {
-            out.push_str(&inner(self_type(inside)));
-        } else if let Some(target) = inside
-            .strip_prefix("impl ")
-            .and_then(|inside| inside.split_once(" for "))
-        {
-            // In `module::<impl Trait for Type>::method` the type says more than the module.
-            out.clear();
-            out.push_str(&inner(self_type(target.1)));
+            of_type = Some(inside);
+        } else if let Some(implemented) = inside.strip_prefix("impl ") {
+            if let Some((_, target)) = implemented.split_once(" for ") {
+                // In `module::<impl Trait for Type>::method` the type says more than the module.
+                out.clear();
+                of_type = Some(target);
+            }
+        }
+        if let (Some(of_type), Some(levels)) = (of_type, levels.checked_sub(1)) {
+            out.push_str(&without_nested(self_type(of_type), levels));
         }
         rest = &from[close + 1..];
     }

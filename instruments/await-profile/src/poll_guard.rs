@@ -39,10 +39,17 @@ impl Current {
 
     /// Returns whether this thread is in a poll that this profiler tracks.
     pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
-        CURRENT.with(|current| {
-            let current = current.borrow();
-            let current = current.as_ref();
-            current.is_some_and(|current| Arc::ptr_eq(&current.shared, shared))
+        CURRENT.with(|current| match &*current.borrow() {
+            Some(current) => Arc::ptr_eq(&current.shared, shared),
+            None => false,
+        })
+    }
+
+    /// Returns whether this thread polls `request`, or a part of it in one poll with the request.
+    fn is_within(request: &Arc<Slot>) -> bool {
+        CURRENT.with(|current| match &*current.borrow() {
+            Some(outer) => outer.whose != Whose::Spawned && Arc::ptr_eq(&outer.request, request),
+            None => false,
         })
     }
 }
@@ -77,13 +84,13 @@ impl<'a> PollGuard<'a> {
         let found = slot.begin_poll();
         slot.set_tracked_in(generation);
         let is_child = slot.is_child;
-        let request = parent.or_else(|| home.slot.take())?;
-        let is_within = |outer: &Current| {
-            outer.whose != Whose::Spawned && Arc::ptr_eq(&outer.request, &request)
+        let request = match parent {
+            Some(parent) => parent,
+            None => home.slot.take()?,
         };
         let whose = if !is_child {
             Whose::Request
-        } else if CURRENT.with(|outer| outer.borrow().as_ref().is_some_and(is_within)) {
+        } else if Current::is_within(&request) {
             Whose::Member
         } else {
             Whose::Spawned
@@ -94,13 +101,19 @@ impl<'a> PollGuard<'a> {
             whose,
         };
         let outer = CURRENT.with(|outer| outer.replace(Some(current)));
-        let began = (!found.marks.is_empty()).then(Instant::now);
+        let began = if found.marks.is_empty() {
+            None
+        } else {
+            Some(Instant::now())
+        };
         let mut watch = found.watch;
-        if let Some(over) = watch.as_mut().filter(|_| found.woken) {
+        if let (true, Some(over)) = (found.woken, &mut watch) {
             over.send();
+            if !over.follows_polls() {
+                watch = None;
+            }
         }
-        let is_over = |watch: &Watch| found.woken && !watch.follows_polls();
-        if generation == 0 || watch.as_deref().is_some_and(is_over) {
+        if generation == 0 {
             watch = None;
         }
         Some(PollGuard {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::capture::poll_recorded;
 use crate::label::Label;
 use crate::poll_guard::{Current, Home, PollGuard};
-use crate::registry::Ending;
+use crate::routes::Ending;
 use crate::session::{Answer, Whose, answer};
 use crate::shared::{Shared, State};
 use crate::slot::Slot;
@@ -93,9 +93,12 @@ impl Probe {
     /// Returns whether a poll may go straight to the future. This check is all that a profiler costs while off.
     #[inline]
     pub(crate) fn is_off(&mut self) -> bool {
-        // A registered request stays registered until it ends.
-        let is_off = |shared: &Arc<Shared>| shared.state().is_off();
-        let off = self.home.slot.is_none() && self.home.shared.as_ref().is_none_or(is_off);
+        let off = match (&self.home.slot, &self.home.shared) {
+            // A registered request stays registered until it ends.
+            (Some(_), _) => false,
+            (None, Some(shared)) => shared.state().is_off(),
+            (None, None) => true,
+        };
         self.late |= off;
         off
     }
@@ -121,11 +124,12 @@ impl Probe {
                 self.tracking_waker = None;
             }
         }
-        let tracking = state.is_tracking().then(|| {
-            let make = || tracking_waker(slot, cx.waker());
-            &*self.tracking_waker.get_or_insert_with(make)
-        });
-        let generation = tracking.map_or(0, |_| state.generation());
+        let (mut tracking, mut generation) = (None, 0);
+        if state.is_tracking() {
+            let made = &mut self.tracking_waker;
+            tracking = Some(&*made.get_or_insert_with(|| tracking_waker(slot, cx.waker())));
+            generation = state.generation();
+        }
         let parent = match &self.kind {
             Kind::Child(parent) => parent.upgrade(),
             Kind::Request | Kind::Part => None,
@@ -167,9 +171,11 @@ impl Probe {
         let Some(shared) = &self.home.shared else {
             return;
         };
+        if state.is_off() || self.done {
+            return;
+        }
         // If wrappers are nested, only the outermost one counts.
-        let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(shared);
-        if state.is_off() || self.done || is_inner() {
+        if !matches!(self.kind, Kind::Child(_)) && Current::is_of(shared) {
             return;
         }
         let (registry, route) = (&shared.registry, &self.route);

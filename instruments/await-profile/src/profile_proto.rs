@@ -207,15 +207,20 @@ impl Builder {
 
     /// Returns the profile as gzipped protobuf, for a recording that began at `began` and lasted for `lasted`.
     pub fn finish(mut self, began: SystemTime, lasted: Duration) -> Vec<u8> {
-        let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         self.profile.time_nanos = nanos(began.duration_since(UNIX_EPOCH).unwrap_or_default());
         self.profile.duration_nanos = nanos(lasted);
         let encoded = self.profile.encode_to_vec();
-        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
         // Writing to memory does not fail.
-        match gzip.write_all(&encoded).and_then(|()| gzip.finish()) {
-            Ok(bytes) => bytes,
-            Err(_) => encoded,
-        }
+        gzipped(&encoded).unwrap_or(encoded)
     }
+}
+
+fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(bytes)?;
+    gzip.finish()
 }

@@ -239,15 +239,22 @@ struct Beginner(Option<i32>);
 
 impl Beginner {
     fn of_this_thread() -> Self {
-        // Miri has no such file.
-        let thread = (!cfg!(miri)).then(|| std::fs::read_link("/proc/thread-self"));
-        let thread = thread.and_then(Result::ok);
-        let tid = thread.and_then(|path| path.file_name()?.to_str()?.parse().ok());
+        let tid = this_thread();
         if let Some(tid) = tid {
             lock(&BEGINNERS).insert(tid);
         }
         Beginner(tid)
     }
+}
+
+/// Returns the number of this thread in `/proc`. None outside of Linux.
+fn this_thread() -> Option<i32> {
+    // Miri has no such file.
+    if cfg!(miri) {
+        return None;
+    }
+    let thread = std::fs::read_link("/proc/thread-self").ok()?;
+    thread.file_name()?.to_str()?.parse().ok()
 }
 
 impl Drop for Beginner {
@@ -264,11 +271,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_wraps_requests_is_known_until_it_ends() {
-        let tid = || {
-            let thread = std::fs::read_link("/proc/thread-self").expect("Linux");
-            let tid = thread.file_name().and_then(|tid| tid.to_str());
-            tid.and_then(|tid| tid.parse().ok()).expect("a number")
-        };
+        let tid = || this_thread().expect("Linux");
         let thread = std::thread::spawn(move || {
             let before = has_begun_requests(tid());
             let _request = AwaitProfiler::new().wrap("a request", async {});

@@ -5,22 +5,16 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::answers::Answers;
 use crate::ended::{Ended, LeftOut, RequestId};
 use crate::label::Label;
 use crate::latency::{Latencies, RouteLatency};
 use crate::lock::lock;
+use crate::routes::{Ending, RouteCount, Routes, at_most_as_one_shard};
 use crate::session::Mark;
 use crate::slot::{NotWaiting, Slot};
 use crate::sync::{AtomicUsize, Mutex, Ordering, SHARDS};
 use crate::timing::Timing;
 
-/// Most route labels that a shard keeps. A new label beyond them replaces the least used one.
-/// So paths with identifiers in them, or a scanner's paths, neither grow the table without limit
-/// nor push out the busy routes.
-pub(crate) const MAX_ROUTES: usize = 256;
-/// Most uses that count in a label's favor when another label needs room.
-const MAX_USES: u8 = 8;
 /// Distance between requests that are timed: every sixteenth one is. Reading the clock costs as
 /// much as all the rest of registering.
 const TIMED_EVERY: u32 = 16;
@@ -31,53 +25,6 @@ const TIMED_FIRST: u64 = 32;
 const MAX_FREE: usize = 1024;
 /// Most requests of a shard that are looked at for one that is being polled.
 const MOST_LOOKED_AT: usize = 1024;
-/// Label of the requests whose own label was replaced or found no room, at index 0 of each shard.
-pub(crate) const OTHER_ROUTES: &str = "(other routes)";
-
-/// The way in which a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It was dropped before it had an answer, for example because its client has left.
-    Dropped,
-    /// It ended with an unknown status.
-    Finished,
-    /// It was answered with this HTTP status.
-    #[cfg_attr(
-        not(feature = "tower"),
-        allow(dead_code, reason = "only the layer knows HTTP")
-    )]
-    Answered(u16),
-}
-
-/// Number, total time and longest time of requests.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
-    pub(crate) count: u64,
-    pub(crate) sum: Duration,
-    pub(crate) longest: Duration,
-}
-
-impl Times {
-    fn add(&mut self, time: Duration) {
-        self.count += 1;
-        self.sum += time;
-        self.longest = self.longest.max(time);
-    }
-
-    fn add_all(&mut self, other: Times) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.longest = self.longest.max(other.longest);
-    }
-
-    /// Returns the mean time, or None if there are no requests.
-    pub(crate) fn mean(self) -> Option<Duration> {
-        if self.count == 0 {
-            return None;
-        }
-        Some(self.sum.div_f64(self.count as f64))
-    }
-}
 
 /// Requests of one route, as [`AwaitProfiler::traffic`](crate::AwaitProfiler::traffic) returns them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,34 +38,9 @@ pub struct RouteTraffic {
     pub ended: u64,
 }
 
-/// Counts of one route during a profile.
-#[derive(Clone, Debug)]
-pub(crate) struct RouteCount {
-    pub(crate) name: Arc<str>,
-    begun: u64,
-    pub(crate) finished: u64,
-    pub(crate) dropped: u64,
-    /// Answers by the class of their HTTP status.
-    pub(crate) answers: Answers,
-    /// Times of the timed requests that both began and finished during the profile.
-    pub(crate) timed: Times,
-    /// Times of the timed requests that began during the profile and were dropped.
-    pub(crate) dropped_timed: Times,
-    /// True if the route counts response bodies, or waits for a service, instead of requests.
-    pub(crate) is_part: bool,
-    in_flight: usize,
-    /// Requests that have ended since the label is kept. Profiles do not set it to zero.
-    ended: u64,
-    /// Uses of the label, at most `MAX_USES`. It pays one each time that it is spared from replacement.
-    uses: u8,
-}
-
 struct Shard {
     slots: Vec<Arc<Slot>>,
-    routes: Vec<RouteCount>,
-    by_name: HashMap<Arc<str>, usize>,
-    /// Index of the label that was last considered for replacement.
-    hand: usize,
+    routes: Routes,
     inserted: u32,
     /// Slots without other references, for further requests.
     free: Vec<Arc<Slot>>,
@@ -166,8 +88,10 @@ impl Registry {
     }
 
     fn latencies_lock(&self) -> std::sync::MutexGuard<'_, Latencies> {
-        let lock = self.latencies.lock();
-        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
+        match self.latencies.lock() {
+            Ok(latencies) => latencies,
+            Err(poisoned) => poisoned.into_inner(),
+        }
     }
 
     /// Registers a request. `waker` is the waker of its first poll. Only some of the requests that may be timed are.
@@ -182,9 +106,10 @@ impl Registry {
         let padded = &self.shards[home];
         let mut shard = lock(&padded.shard);
         let route = shard.route(label);
-        let nth = shard.routes[route].begin();
+        let count = &mut shard.routes.counts[route];
+        let nth = count.begin();
         // The label for other routes counts requests only.
-        shard.routes[route].is_part |= is_part && route > 0;
+        count.is_part |= is_part && route > 0;
         shard.inserted = shard.inserted.wrapping_add(1);
         let is_due = nth <= TIMED_FIRST || shard.inserted % TIMED_EVERY == 0;
         // A tail profile times each of them.
@@ -194,8 +119,11 @@ impl Registry {
         } else {
             Timing::Tail
         };
-        let is_timed = is_followed || is_due && timing != Timing::Nothing;
-        let timed = is_timed.then(|| (Instant::now(), timing));
+        let timed = if is_followed || is_due && timing != Timing::Nothing {
+            Some((Instant::now(), timing))
+        } else {
+            None
+        };
         let mut slot = Slot::request(waker, home, route, is_part, timed);
         if is_followed {
             slot.number = shard.inserted.max(1);
@@ -223,12 +151,13 @@ impl Registry {
             moved.place.store(place, Ordering::Relaxed);
         }
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
-        let route = &mut shard.routes[slot.route];
-        route.in_flight -= 1;
+        let route = &mut shard.routes.counts[slot.route];
         let time = slot.timed.map(|(began, _)| began.elapsed());
-        route.count(&slot, ending, time);
-        let latency = time.filter(|_| counts_for_latency(&slot, ending));
-        let latency = latency.map(|time| (route.name.clone(), time));
+        route.end(&slot, ending, time);
+        let latency = match time {
+            Some(time) if counts_for_latency(&slot, ending) => Some((route.name.clone(), time)),
+            _ => None,
+        };
         if let Some(ended) = &mut shard.ended {
             ended.add(&slot, time);
         }
@@ -246,7 +175,10 @@ impl Registry {
         drop(shard);
         drop(waker);
         self.add_latency(latency);
-        rare.map_or_else(Vec::new, |rare| rare.marks)
+        match rare {
+            Some(rare) => rare.marks,
+            None => Vec::new(),
+        }
     }
 
     /// Counts a timed request for the latency of its route. All shards share that lock, so none is held meanwhile.
@@ -280,7 +212,8 @@ impl Registry {
                     let Some(slot) = shard.slots.get(nth) else {
                         break;
                     };
-                    return Some((slot.clone(), shard.routes[slot.route].name.clone(), len));
+                    let name = shard.routes.counts[slot.route].name.clone();
+                    return Some((slot.clone(), name, len));
                 }
                 nth -= here;
             }
@@ -295,10 +228,10 @@ impl Registry {
                 continue;
             }
             let shard = lock(&padded.shard);
-            let mut slots = shard.slots.iter().take(MOST_LOOKED_AT);
-            let running = slots.find(|slot| slot.not_waiting() == Some(NotWaiting::Running));
-            if let Some(slot) = running {
-                return Some(shard.routes[slot.route].name.clone());
+            for slot in shard.slots.iter().take(MOST_LOOKED_AT) {
+                if slot.not_waiting() == Some(NotWaiting::Running) {
+                    return Some(shard.routes.counts[slot.route].name.clone());
+                }
             }
         }
         None
@@ -331,17 +264,17 @@ impl Registry {
     pub(crate) fn take_ended(&self, mut each: impl FnMut(&Arc<str>, RequestId, Duration)) {
         for (shard, padded) in self.shards.iter().enumerate() {
             let mut locked = lock(&padded.shard);
-            let ended = locked.ended.as_mut().map(Ended::take).unwrap_or_default();
-            if ended.is_empty() {
+            let Some(ended) = &mut locked.ended else {
+                continue;
+            };
+            let requests = ended.take();
+            if requests.is_empty() {
                 continue;
             }
-            let names: Vec<_> = locked
-                .routes
-                .iter()
-                .map(|route| route.name.clone())
-                .collect();
+            let counts = locked.routes.counts.iter();
+            let names: Vec<Arc<str>> = counts.map(|route| route.name.clone()).collect();
             drop(locked);
-            for request in ended {
+            for request in requests {
                 let number = request.number;
                 each(
                     &names[request.route],
@@ -369,7 +302,7 @@ impl Registry {
     /// Sets the counts of all routes to zero.
     pub(crate) fn reset_counts(&self) {
         for padded in &self.shards {
-            for route in &mut lock(&padded.shard).routes {
+            for route in &mut lock(&padded.shard).routes.counts {
                 route.take();
             }
         }
@@ -379,16 +312,16 @@ impl Registry {
     pub(crate) fn traffic(&self) -> Vec<RouteTraffic> {
         let mut routes: HashMap<Arc<str>, RouteTraffic> = HashMap::new();
         for padded in &self.shards {
-            for route in &lock(&padded.shard).routes {
+            for route in &lock(&padded.shard).routes.counts {
                 if route.is_part || (route.in_flight == 0 && route.ended == 0) {
                     continue;
                 }
-                let new = || RouteTraffic {
-                    route: route.name.clone(),
+                let name = route.name.clone();
+                let sum = routes.entry(name.clone()).or_insert(RouteTraffic {
+                    route: name,
                     in_flight: 0,
                     ended: 0,
-                };
-                let sum = routes.entry(route.name.clone()).or_insert_with(new);
+                });
                 sum.in_flight += route.in_flight;
                 sum.ended += route.ended;
             }
@@ -401,7 +334,7 @@ impl Registry {
     pub(crate) fn routes(&self) -> HashMap<Arc<str>, RouteCount> {
         let mut routes: HashMap<Arc<str>, RouteCount> = HashMap::new();
         for padded in &self.shards {
-            for route in &lock(&padded.shard).routes {
+            for route in &lock(&padded.shard).routes.counts {
                 let sum = routes
                     .entry(route.name.clone())
                     .or_insert_with(|| RouteCount::new(route.name.clone()));
@@ -409,20 +342,7 @@ impl Registry {
                 sum.add(route);
             }
         }
-        if routes.len() > MAX_ROUTES + 1 {
-            let name: Arc<str> = OTHER_ROUTES.into();
-            let mut sum = routes.remove(&name);
-            let sum = sum.get_or_insert_with(|| RouteCount::new(name.clone()));
-            let mut all: Vec<_> = routes.into_values().collect();
-            let requests = |route: &RouteCount| route.finished + route.dropped;
-            // Routes with equally many requests go by name, so that each call returns the same ones.
-            all.sort_by(|a, b| requests(b).cmp(&requests(a)).then(a.name.cmp(&b.name)));
-            for other in all.drain(MAX_ROUTES..) {
-                sum.add(&other);
-            }
-            routes = all.into_iter().map(|r| (r.name.clone(), r)).collect();
-            routes.insert(name, sum.clone());
-        }
+        at_most_as_one_shard(&mut routes);
         routes
     }
 }
@@ -431,13 +351,20 @@ impl Shard {
     fn new() -> Self {
         Shard {
             slots: Vec::new(),
-            routes: vec![RouteCount::new(OTHER_ROUTES.into())],
-            by_name: HashMap::new(),
-            hand: 0,
+            routes: Routes::new(),
             inserted: 0,
             free: Vec::new(),
             ended: None,
         }
+    }
+
+    /// Returns the index of a label's route.
+    fn route(&mut self, label: &Label) -> usize {
+        let route = self.routes.index_of(label);
+        if let (true, Some(ended)) = (route.is_replaced, &mut self.ended) {
+            ended.give_up(route.index);
+        }
+        route.index
     }
 
     fn slot(&mut self, slot: Slot) -> Arc<Slot> {
@@ -449,132 +376,6 @@ impl Shard {
             }
         }
         Arc::new(slot)
-    }
-
-    fn route(&mut self, label: &Label) -> usize {
-        // Most services have few routes, so compare the first ones without hashing.
-        let bytes = label.as_bytes();
-        let mut first = self.routes[1..].iter().take(4);
-        if let Some(route) = first.position(|route| route.name.as_bytes() == bytes) {
-            return route + 1;
-        }
-        let label = label.as_str();
-        if let Some(&route) = self.by_name.get(label) {
-            return route;
-        }
-        let name: Arc<str> = label.into();
-        let route = if self.routes.len() <= MAX_ROUTES {
-            self.routes.push(RouteCount::new(name.clone()));
-            self.routes.len() - 1
-        } else if let Some(route) = self.make_room() {
-            self.routes[route] = RouteCount::new(name.clone());
-            route
-        } else {
-            return 0;
-        };
-        self.by_name.insert(name, route);
-        route
-    }
-
-    /// Gives up a label that has no requests in flight and no uses left, and returns its index.
-    /// Each idle label that it spares loses one use, so labels that are used often stay longest.
-    /// Returns None if all labels have requests in flight.
-    fn make_room(&mut self) -> Option<usize> {
-        let mut in_use = 0;
-        while in_use < MAX_ROUTES {
-            self.hand = self.hand % MAX_ROUTES + 1;
-            let route = &mut self.routes[self.hand];
-            if route.in_flight > 0 {
-                in_use += 1;
-            } else if route.uses > 0 {
-                route.uses -= 1;
-                in_use = 0;
-            } else {
-                let count = route.take();
-                self.by_name.remove(&count.name);
-                self.routes[0].add(&count);
-                if let Some(ended) = &mut self.ended {
-                    ended.give_up(self.hand);
-                }
-                return Some(self.hand);
-            }
-        }
-        None
-    }
-}
-
-impl RouteCount {
-    fn new(name: Arc<str>) -> Self {
-        RouteCount {
-            name,
-            begun: 0,
-            finished: 0,
-            dropped: 0,
-            answers: Answers::default(),
-            timed: Times::default(),
-            dropped_timed: Times::default(),
-            is_part: false,
-            in_flight: 0,
-            ended: 0,
-            uses: 0,
-        }
-    }
-
-    /// Counts a request that begins, and returns the number that have begun.
-    fn begin(&mut self) -> u64 {
-        self.in_flight += 1;
-        self.uses = MAX_USES.min(self.uses + 1);
-        self.begun += 1;
-        self.begun
-    }
-
-    /// Returns the counts so far and sets them to zero.
-    fn take(&mut self) -> Self {
-        let anew = RouteCount {
-            in_flight: self.in_flight,
-            ended: self.ended,
-            uses: self.uses,
-            is_part: self.is_part,
-            ..RouteCount::new(self.name.clone())
-        };
-        std::mem::replace(self, anew)
-    }
-
-    fn add(&mut self, other: &RouteCount) {
-        if other.is_part && !self.is_part {
-            return;
-        }
-        self.finished += other.finished;
-        self.dropped += other.dropped;
-        self.answers.add_all(other.answers);
-        self.timed.add_all(other.timed);
-        self.dropped_timed.add_all(other.dropped_timed);
-    }
-
-    /// Counts a request that ended, after `time` if it is timed.
-    fn count(&mut self, slot: &Slot, ending: Ending, time: Option<Duration>) {
-        if slot.is_part && !self.is_part {
-            return;
-        }
-        self.ended += 1;
-        let times = match ending {
-            Ending::Dropped => {
-                self.dropped += 1;
-                &mut self.dropped_timed
-            }
-            Ending::Finished => {
-                self.finished += 1;
-                &mut self.timed
-            }
-            Ending::Answered(status) => {
-                self.finished += 1;
-                self.answers.add(status);
-                &mut self.timed
-            }
-        };
-        if let (Some((_, Timing::Profile | Timing::Tail)), Some(time)) = (slot.timed, time) {
-            times.add(time);
-        }
     }
 }
 
@@ -597,6 +398,7 @@ fn home_shard() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::{MAX_ROUTES, OTHER_ROUTES};
 
     fn request(registry: &Registry, label: &str) {
         let slot = registry.insert(
@@ -631,11 +433,12 @@ mod tests {
             }
         }
         let shard = lock(&registry.shards[home_shard()].shard);
-        assert_eq!(shard.routes[waits.route].name.as_ref(), "GET /waits");
-        assert_eq!(shard.by_name.len(), MAX_ROUTES);
-        assert_eq!(shard.routes.len(), MAX_ROUTES + 1);
-        let bytes: usize = shard.routes.iter().map(|route| route.name.len()).sum();
-        assert!(bytes <= shard.routes.len() * 128, "{bytes}");
+        let counts = &shard.routes.counts;
+        assert_eq!(counts[waits.route].name.as_ref(), "GET /waits");
+        assert_eq!(shard.routes.named(), MAX_ROUTES);
+        assert_eq!(counts.len(), MAX_ROUTES + 1);
+        let bytes: usize = counts.iter().map(|route| route.name.len()).sum();
+        assert!(bytes <= counts.len() * 128, "{bytes}");
         drop(shard);
 
         let routes = registry.routes();

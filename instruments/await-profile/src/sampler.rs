@@ -13,6 +13,7 @@
 //! If something else wakes it before that poll, or it ends, the sample counts as that.
 //! No other sample is taken in its place.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use crate::collected::{Collected, Outcome, Sample, Waits};
 use crate::interval::RunEnd;
 use crate::options::ProfileOptions;
 use crate::percentile::Percentile;
-use crate::raw_stack::RawStack;
+
 use crate::session::{Answer, FollowUp, Mark, Session, Whose};
 use crate::shared::{Permit, Purpose, Shared};
 use crate::slot::{NotWaiting, Slot};
@@ -78,6 +79,24 @@ pub(crate) fn collect(
     collected
 }
 
+/// Returns whether `moment` comes before the end of a profile, which may have none.
+fn is_before(moment: Instant, end: Option<Instant>) -> bool {
+    match end {
+        Some(end) => moment < end,
+        None => true,
+    }
+}
+
+/// Returns what a sample finds if its request does not wait. None if it has just ended.
+fn outcome_of(state: NotWaiting) -> Option<Outcome> {
+    match state {
+        NotWaiting::Gone => None,
+        NotWaiting::Running => Some(Outcome::Running),
+        NotWaiting::Ready => Some(Outcome::Ready),
+        NotWaiting::Backpressured => Some(Outcome::Backpressured),
+    }
+}
+
 /// Follows each request from its begin to its end, until this is dropped.
 pub(crate) struct Following(Arc<Shared>);
 
@@ -126,32 +145,36 @@ impl Sampler {
     }
 
     fn run_end(&self, time: Duration) -> RunEnd {
-        let routes = self.shared.registry.routes();
-        let requests = routes.values().filter(|route| !route.is_part);
-        RunEnd {
+        let mut end = RunEnd {
             moments: self.collected.moments(),
             time,
-            requests: requests.map(|route| route.finished).sum(),
-            finished: routes
-                .into_iter()
-                .map(|(name, count)| (name, count.finished))
-                .collect(),
+            requests: 0,
+            finished: HashMap::new(),
+        };
+        for (name, count) in self.shared.registry.routes() {
+            if !count.is_part {
+                end.requests += count.finished;
+            }
+            end.finished.insert(name, count.finished);
         }
+        end
     }
 
     fn is_tracked(&self, slot: &Slot) -> bool {
         slot.is_tracked_in(self.generation)
     }
 
+    /// Returns whether the request goes on, and its wakes are not recorded yet.
+    fn is_untracked(&self, slot: &Slot) -> bool {
+        !self.is_tracked(slot) && slot.not_waiting() != Some(NotWaiting::Gone)
+    }
+
     /// Wakes every request in flight, so that its next poll gives it a waker that records wakes.
     /// Without this, a request could be woken unnoticed.
     pub(crate) fn track_in_flight(&self) {
-        let is_untracked = |slot: &Arc<Slot>| {
-            !self.is_tracked(slot) && slot.not_waiting() != Some(NotWaiting::Gone)
-        };
         let mut untracked = Vec::new();
         for slot in self.shared.registry.each_shard().flatten() {
-            if is_untracked(&slot) {
+            if self.is_untracked(&slot) {
                 slot.wake();
                 untracked.push(slot);
                 if untracked.len() % TRACKING_BATCH == 0 {
@@ -162,21 +185,21 @@ impl Sampler {
         let deadline = Instant::now() + TRACKING_TIMEOUT;
         while !untracked.is_empty() && Instant::now() < deadline {
             thread::sleep(SHORTEST_SLEEP);
-            untracked.retain(is_untracked);
+            untracked.retain(|slot| self.is_untracked(slot));
         }
     }
 
     pub(crate) fn sample_for(&mut self, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) {
         // None if the profile runs until it is cancelled.
         let end = Instant::now().checked_add(options.duration);
-        let is_before_end = |moment: Instant| end.is_none_or(|end| moment < end);
         let mean_gap = 1.0 / f64::from(options.captures_per_second.max(1));
         let mut next = Instant::now() + self.gap(mean_gap);
-        while is_before_end(next) && self.collected.samples.len() < self.most_samples {
-            while let Some(wait) = next
-                .checked_duration_since(Instant::now())
-                .filter(|wait| !wait.is_zero())
-            {
+        while is_before(next, end) && self.collected.samples.len() < self.most_samples {
+            loop {
+                let wait = next.saturating_duration_since(Instant::now());
+                if wait.is_zero() {
+                    break;
+                }
                 if cancelled() {
                     return;
                 }
@@ -185,7 +208,7 @@ impl Sampler {
             }
             let now = Instant::now();
             let mut backlog = 0;
-            while next <= now && is_before_end(next) {
+            while next <= now && is_before(next, end) {
                 if backlog < MAX_BACKLOG {
                     self.sample_once();
                 } else {
@@ -221,9 +244,13 @@ impl Sampler {
             let Some((outcome, has_several_children)) = self.ask(&slot) else {
                 continue;
             };
-            let tail = self.collected.tail.as_mut();
-            let request = tail.and_then(|tail| tail.request_of(&slot));
-            let meanwhile = request.and_then(|_| self.shared.registry.running());
+            let (mut request, mut meanwhile) = (None, None);
+            if let Some(tail) = &mut self.collected.tail {
+                request = tail.request_of(&slot);
+            }
+            if request.is_some() {
+                meanwhile = self.shared.registry.running();
+            }
             self.collected.samples.push(Sample {
                 moment: self.collected.moments(),
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
@@ -245,23 +272,15 @@ impl Sampler {
     /// Returns the state of the request, and whether it has several children. If it waits, marks
     /// and wakes it. Returns None if it has just ended.
     fn ask(&mut self, slot: &Arc<Slot>) -> Option<(Outcome, bool)> {
-        let found = |state| {
-            let outcome = match state {
-                NotWaiting::Gone => return None,
-                NotWaiting::Running => Outcome::Running,
-                NotWaiting::Ready => Outcome::Ready,
-                NotWaiting::Backpressured => Outcome::Backpressured,
-            };
-            Some((outcome, false))
-        };
         if !self.is_tracked(slot) {
             // If it waits, it was woken when the profile began and has not been polled since. By now it may
             // wait again, but wakes of that wait are not recorded, so it must not be marked.
-            return found(slot.not_waiting().unwrap_or(NotWaiting::Ready));
+            let state = slot.not_waiting().unwrap_or(NotWaiting::Ready);
+            return Some((outcome_of(state)?, false));
         }
         let child = slot.any_child(&mut self.random);
         if let Err(state) = slot.try_mark(self.mark()) {
-            return found(state);
+            return Some((outcome_of(state)?, false));
         }
         self.unanswered += 1;
         // The child first: if both are in one task, one poll answers for both.
@@ -299,13 +318,11 @@ impl Sampler {
             let outcome = match event.answer {
                 Answer::Waiting { stacks, uncaptured } => {
                     let captured = stacks.len();
-                    let kept = stacks.into_iter();
-                    let kept = kept.filter_map(|stack| self.collected.waits.intern(stack));
-                    let stacks: Vec<_> = kept.collect();
-                    let lost = u32::try_from(captured - stacks.len()).unwrap_or(u32::MAX);
+                    let kept = self.collected.waits.intern_all(stacks);
+                    let lost = u32::try_from(captured - kept.len()).unwrap_or(u32::MAX);
                     Outcome::Waiting(Waits {
                         uncaptured: uncaptured.saturating_add(lost),
-                        stacks,
+                        stacks: kept,
                     })
                 }
                 Answer::Unregistered => Outcome::Unregistered,
@@ -352,22 +369,22 @@ impl Sampler {
             if follow_ups.len() == MAX_SAMPLES {
                 return;
             }
-            let mut interned = |stacks: Vec<RawStack>| {
-                let stacks = stacks.into_iter();
-                stacks.filter_map(|stack| waits.intern(stack)).collect()
-            };
-            let (all, open) = (interned(follow_up.waits), interned(follow_up.open));
-            let left = follow_up.left.into_iter();
-            let left = left.filter_map(|(stack, time)| Some((waits.intern(stack)?, time)));
-            let left = left.collect();
-            let woken_from = follow_up.woken_from;
+            let mut left = Vec::new();
+            for (stack, time) in follow_up.left {
+                if let Some(stack) = waits.intern(stack) {
+                    left.push((stack, time));
+                }
+            }
             follow_ups.push(FollowUp {
                 sample: follow_up.sample,
                 at: follow_up.at,
-                woken_from: woken_from.and_then(|stack| releases.intern(stack)),
+                woken_from: match follow_up.woken_from {
+                    Some(stack) => releases.intern(stack),
+                    None => None,
+                },
                 left,
-                waits: all,
-                open,
+                waits: waits.intern_all(follow_up.waits),
+                open: waits.intern_all(follow_up.open),
             });
         }
     }

@@ -121,30 +121,30 @@ impl Watch {
         let mut of_profiles = marks.iter().rev();
         let of_profile = of_profiles.find(|mark| mark.session.purpose == Purpose::Profile);
         let last = of_profile.or(marks.last())?;
-        if of_profile.is_none() && earlier.as_ref().is_some_and(|watch| watch.follows_polls()) {
-            return earlier;
-        }
         let session = &last.session;
-        let of_session = marks
-            .iter()
-            .filter(|mark| Arc::ptr_eq(&mark.session, session));
-        let samples: Vec<u32> = of_session.map(|mark| mark.sample).collect();
-        let is_same = |watch: &Watch| Arc::ptr_eq(&watch.session, session);
-        let new = || {
-            Box::new(Watch {
+        let mut samples = Vec::new();
+        for mark in marks {
+            if Arc::ptr_eq(&mark.session, session) {
+                samples.push(mark.sample);
+            }
+        }
+        match earlier {
+            Some(earlier) if of_profile.is_none() && earlier.follows_polls() => Some(earlier),
+            Some(mut earlier) if Arc::ptr_eq(&earlier.session, session) => {
+                earlier.samples.extend(samples);
+                Some(earlier)
+            }
+            _ => Some(Box::new(Watch {
                 session: session.clone(),
-                samples: Vec::new(),
                 woken_from: Vec::with_capacity(MAX_WAKE_FRAMES),
                 first: samples[0],
+                samples,
                 kept: Vec::new(),
                 last: Vec::new(),
                 polls_left: MAX_FOLLOWED,
                 looked_ahead: 0,
-            })
-        };
-        let mut watch = earlier.filter(|watch| is_same(watch)).unwrap_or_else(new);
-        watch.samples.extend(samples);
-        Some(watch)
+            })),
+        }
     }
 
     /// Returns whether it goes on after the wait. Counts need no more than the end of the wait.
@@ -177,31 +177,35 @@ impl Watch {
         let was_woken = !self.woken_from.is_empty();
         // A future that this poll reached has replaced its clone, or dropped it.
         self.kept.retain(|(kept, ..)| kept.strong_count() > 0);
-        let left = self
-            .kept
-            .iter()
-            .map(|(_, stack, since)| (stack.clone(), now - *since));
-        let left: Vec<_> = left.collect();
+        let mut left = Vec::new();
+        for (_, stack, since) in &self.kept {
+            left.push((stack.clone(), now - *since));
+        }
         let waits = &captured.stacks;
         let is_of_interest = waits.len() > 1
             || !left.is_empty()
             || self.last.iter().any(|last| waits.contains(last));
+        let mut open = Vec::new();
+        for (clone, stack) in std::iter::zip(&captured.clones, waits) {
+            if clone.strong_count() > 0 {
+                open.push(stack.clone());
+            }
+            self.kept.push((clone.clone(), stack.clone(), now));
+        }
         if !self.last.is_empty() {
             lock(&self.session.follow_ups).push(FollowUp {
                 sample: self.first,
                 at: now,
-                woken_from: was_woken.then(|| RawStack::from(&*self.woken_from)),
+                woken_from: if was_woken {
+                    Some(RawStack::from(&*self.woken_from))
+                } else {
+                    None
+                },
                 left,
                 waits: waits.clone(),
-                open: std::iter::zip(&captured.clones, waits)
-                    .filter(|(clone, _)| clone.strong_count() > 0)
-                    .map(|(_, stack)| stack.clone())
-                    .collect(),
+                open,
             });
         }
-        let clones = std::iter::zip(&captured.clones, waits);
-        self.kept
-            .extend(clones.map(|(kept, stack)| (kept.clone(), stack.clone(), now)));
         self.last.clone_from(waits);
         self.woken_from.clear();
         self.polls_left = self.polls_left.saturating_sub(was_woken.into());
@@ -253,17 +257,20 @@ pub(crate) fn answer(
     // A request may be marked for a profile and for counts. An earlier profile may have left a mark, too.
     let mut rest: Vec<&Mark> = marks.iter().collect();
     while let Some(&Mark { ref session, .. }) = rest.first().copied() {
-        let is_same = |mark: &&Mark| Arc::ptr_eq(&mark.session, session);
-        let (same, others): (Vec<&Mark>, Vec<&Mark>) = rest.into_iter().partition(is_same);
-        let delay = |mark: &Mark| began.saturating_duration_since(mark.at);
-        let samples = same.iter().map(|mark| (mark.sample, delay(mark)));
+        let mut samples = Vec::new();
+        rest.retain(|mark| {
+            let is_same = Arc::ptr_eq(&mark.session, session);
+            if is_same {
+                samples.push((mark.sample, began.saturating_duration_since(mark.at)));
+            }
+            !is_same
+        });
         lock(&session.events).push(Event {
-            samples: samples.collect(),
+            samples,
             whose,
             answer: answer.clone(),
             costs: costs.to_vec(),
         });
-        rest = others;
     }
 }
 

@@ -154,17 +154,12 @@ impl Permit {
             shared.late_nanos.store(0, Ordering::Relaxed);
             *lock(&shared.started) = Some(Instant::now());
         }
-        // The number skips 0.
-        let next = |state: u32| match state.wrapping_add(GENERATION) {
-            wrapped if wrapped < GENERATION => wrapped | GENERATION,
-            next => next,
-        };
         let state = &shared.state;
         let _ = state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |state| {
             let numbered = if State(state).is_tracking() {
                 state
             } else {
-                next(state)
+                with_next_number(state)
             };
             Some(numbered | self.purpose.bit())
         });
@@ -175,6 +170,14 @@ impl Permit {
     pub(crate) fn switch_off(&self) {
         let others = !self.purpose.bit();
         self.shared.state.fetch_and(others, Ordering::AcqRel);
+    }
+}
+
+/// Returns the state with the next number, which skips 0.
+fn with_next_number(state: u32) -> u32 {
+    match state.wrapping_add(GENERATION) {
+        wrapped if wrapped < GENERATION => wrapped | GENERATION,
+        next => next,
     }
 }
 

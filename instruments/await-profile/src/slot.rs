@@ -1,7 +1,7 @@
 //! One request in flight: the state that its polls share with the sampler.
 
 use std::cell::Cell;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
@@ -134,7 +134,10 @@ impl Slot {
     /// request.
     pub(crate) fn empty(&mut self) -> (Waker, Option<Box<Rare>>) {
         let waker = std::mem::replace(&mut self.first_waker, Waker::noop().clone());
-        let rare = self.rare.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let rare = match self.rare.get_mut() {
+            Ok(rare) => rare,
+            Err(poisoned) => poisoned.into_inner(),
+        };
         (waker, rare.take())
     }
 
@@ -170,7 +173,10 @@ impl Slot {
     #[cold]
     fn record_release(&self) {
         if let Ok(mut rare) = self.rare.try_lock() {
-            if let Some(watch) = rare.as_mut().and_then(|rare| rare.watch.as_mut()) {
+            if let Some(Rare {
+                watch: Some(watch), ..
+            }) = rare.as_deref_mut()
+            {
                 capture_into(&mut watch.woken_from);
             }
         }
@@ -205,9 +211,10 @@ impl Slot {
     }
 
     fn take_marks(&self) -> Vec<Mark> {
-        let mut rare = lock(&self.rare);
-        rare.as_mut()
-            .map_or_else(Vec::new, |rare| std::mem::take(&mut rare.marks))
+        match lock(&self.rare).as_mut() {
+            Some(rare) => std::mem::take(&mut rare.marks),
+            None => Vec::new(),
+        }
     }
 
     /// Makes the next poll answer `mark`, if the request is waiting now. Call [`Slot::wake`] to
@@ -216,11 +223,18 @@ impl Slot {
         // The lock is held across the change of state, so that a poll which sees `MARKED` finds
         // the mark.
         let mut rare = lock(&self.rare);
-        self.state
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-                not_waiting(state).is_none().then_some(state | MARKED)
-            })
-            .map_err(|state| not_waiting(state).unwrap_or(NotWaiting::Gone))?;
+        let marked =
+            self.state.fetch_update(
+                Ordering::AcqRel,
+                Ordering::Acquire,
+                |state| match not_waiting(state) {
+                    Some(_) => None,
+                    None => Some(state | MARKED),
+                },
+            );
+        if let Err(state) = marked {
+            return Err(not_waiting(state).unwrap_or(NotWaiting::Gone));
+        }
         rare.get_or_insert_default().marks.push(mark);
         Ok(())
     }
@@ -253,9 +267,10 @@ impl Slot {
     /// Makes the executor poll the request. This does not count as a wake of the request.
     pub(crate) fn wake(&self) {
         // Outside the lock: a wake may run any code.
-        let waker = lock(&self.rare)
-            .as_ref()
-            .and_then(|rare| rare.waker.clone());
+        let waker = match lock(&self.rare).as_ref() {
+            Some(rare) => rare.waker.clone(),
+            None => None,
+        };
         match waker {
             Some(waker) => waker.wake(),
             None => self.first_waker.wake_by_ref(),
@@ -301,15 +316,16 @@ impl Slot {
             }
         }
         let chosen = chosen?;
-        let is_other = |child: &Weak<Slot>| {
-            let other = in_flight(child, &mut over);
-            let is_other = other
-                .as_ref()
-                .is_some_and(|other| !Arc::ptr_eq(other, &chosen));
-            over.extend(other);
-            is_other
-        };
-        let has_others = children.iter().any(is_other);
+        let mut has_others = false;
+        for child in &*children {
+            if let Some(other) = in_flight(child, &mut over) {
+                has_others = !Arc::ptr_eq(&other, &chosen);
+                over.push(other);
+            }
+            if has_others {
+                break;
+            }
+        }
         drop(rare);
         Some((chosen, has_others))
     }

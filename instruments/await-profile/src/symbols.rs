@@ -36,13 +36,13 @@ impl SymbolCache {
 fn resolve(address: usize) -> Symbols {
     let mut symbols = Vec::new();
     backtrace::resolve(std::ptr::without_provenance_mut(address), |symbol| {
+        let file = symbol.filename();
         symbols.push(Symbol {
-            name: symbol
-                .name()
-                .map_or_else(|| format!("{address:#x}"), |name| format!("{name:#}")),
-            file: symbol
-                .filename()
-                .map(|file| file.to_string_lossy().into_owned()),
+            name: match symbol.name() {
+                Some(name) => format!("{name:#}"),
+                None => format!("{address:#x}"),
+            },
+            file: file.map(|file| file.to_string_lossy().into_owned()),
             line: symbol.lineno(),
         });
     });

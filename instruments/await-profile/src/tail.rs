@@ -225,11 +225,7 @@ impl Profile {
         }
         // Routes that lost equally much time go by name, so that each call returns the same.
         tail.routes.sort_by(|a, b| {
-            let lost = |route: &TailRoute| match route.finding {
-                TailFinding::Tail => route.extra_ms() * route.slowest.requests as f64,
-                _ => 0.0,
-            };
-            let by_time = lost(b).total_cmp(&lost(a));
+            let by_time = b.lost_ms().total_cmp(&a.lost_ms());
             by_time.then_with(|| a.route.cmp(&b.route))
         });
         Some(tail)
@@ -267,16 +263,21 @@ impl Profile {
             if group == REST {
                 continue;
             }
-            let is_ready = stack.last().is_some_and(|leaf| leaf.path == READY);
-            if let Some(route) = sample.meanwhile.as_ref().filter(|_| is_ready) {
-                *place.meanwhile.entry(route.to_string()).or_default() += here;
+            if let (Some(route), Some(leaf)) = (&sample.meanwhile, stack.last()) {
+                if leaf.path == READY {
+                    *place.meanwhile.entry(route.to_string()).or_default() += here;
+                }
             }
             // Of several waits at once, it is not known which of them ended.
-            if let Some(release) = sample.release.filter(|_| part > 0.999) {
+            if let (Some(release), true) = (sample.release, part > 0.999) {
                 let by = labels(self.releases[release as usize].frames(Frames::Own));
                 let own = labels(&stack);
                 // In a queue for a lock, most waits are ended by the one before, at the same line.
-                if line_of(&own).is_none_or(|line| !by.iter().any(|by| by == line)) {
+                let is_same_line = match line_of(&own) {
+                    Some(line) => by.iter().any(|by| by == line),
+                    None => false,
+                };
+                if !is_same_line {
                     *place.let_go.entry(by).or_default() += here;
                 }
             }
@@ -303,41 +304,44 @@ impl Profile {
         let (Some(times), Some(tail)) = (&self.collected.tail, self.tail()) else {
             return weights;
         };
-        let is_told =
-            |route: &&TailRoute| matches!(route.finding, TailFinding::Tail | TailFinding::NoTail);
-        let routes: Vec<_> = tail
-            .routes
-            .iter()
-            .filter(is_told)
-            .map(|route| &*route.route)
-            .collect();
+        let mut routes = Vec::new();
+        for route in &tail.routes {
+            if let TailFinding::Tail | TailFinding::NoTail = route.finding {
+                routes.push(&*route.route);
+            }
+        }
         let cuts = Cuts::of(times);
         for (sample, stack, part) in self.tail_stacks(frames) {
-            if let Some(group) = cuts
-                .group_of(sample)
-                .filter(|_| routes.contains(&&*sample.route))
-            {
-                weights[group].add(stack, self.weight_of(sample) * part);
+            match cuts.group_of(sample) {
+                Some(group) if routes.contains(&&*sample.route) => {
+                    weights[group].add(stack, self.weight_of(sample) * part);
+                }
+                _ => {}
             }
         }
         weights
     }
 }
 
-impl Tail {
-    fn route(&self, name: &str, cut: &Cut, mut sums: RouteSums) -> TailRoute {
-        let all = cut.slowest.requests + cut.rest.requests;
-        let group = |total: Total, samples| TailGroup {
+impl TailGroup {
+    fn of(total: Total, samples: u64) -> Self {
+        TailGroup {
             requests: total.requests,
             mean_ms: total.mean() * 1e3,
             samples,
-        };
+        }
+    }
+}
+
+impl Tail {
+    fn route(&self, name: &str, cut: &Cut, mut sums: RouteSums) -> TailRoute {
+        let all = cut.slowest.requests + cut.rest.requests;
         let mut route = TailRoute {
             route: name.to_owned(),
             percentile_ms: cut.percentile.as_secs_f64() * 1e3,
             mean_ms: (cut.slowest.seconds + cut.rest.seconds) * 1e3 / all.max(1) as f64,
-            slowest: group(cut.slowest, sums.samples[SLOWEST]),
-            rest: group(cut.rest, sums.samples[REST]),
+            slowest: TailGroup::of(cut.slowest, sums.samples[SLOWEST]),
+            rest: TailGroup::of(cut.rest, sums.samples[REST]),
             finding: TailFinding::Tail,
             places: Vec::new(),
             says: String::new(),
@@ -399,6 +403,14 @@ impl TailRoute {
         self.slowest.mean_ms - self.rest.mean_ms
     }
 
+    /// Returns the time that all slowest requests together lost, in milliseconds; 0 without a tail.
+    fn lost_ms(&self) -> f64 {
+        match self.finding {
+            TailFinding::Tail => self.extra_ms() * self.slowest.requests as f64,
+            _ => 0.0,
+        }
+    }
+
     fn tell_places(&self, beyond: &str, lines: &mut Vec<String>) {
         let Some((first, others)) = self.places.split_first() else {
             return;
@@ -410,7 +422,7 @@ impl TailRoute {
             with_interval(first.rest_share, first.rest_interval)
         );
         lines[0].push_str(&first_line);
-        for other in others.iter().take(1) {
+        if let Some(other) = others.first() {
             if other.extra_ms >= LEAST_OF_EXTRA * self.extra_ms() {
                 lines.push(format!(
                     "{} is {}; of the rest, {}.",
@@ -475,10 +487,12 @@ impl Tail {
 
 /// Returns the primitive that is waited for, and the innermost of the reader's lines.
 fn place_of(frames: &[String]) -> String {
-    let leaf = frames.last().map_or("", String::as_str);
+    let Some(leaf) = frames.last() else {
+        return String::new();
+    };
     match line_of(frames) {
         Some(line) if line != leaf => format!("{leaf} at {line}"),
-        _ => leaf.to_owned(),
+        _ => leaf.clone(),
     }
 }
 
@@ -495,18 +509,11 @@ fn places_of(
             let share = sums.at[group].iter().sum::<f64>() / total;
             (share, share_interval(&sums.at[group], &all[group]))
         });
-        let heaviest = |a: &(_, f64), b: &(_, f64)| a.1.total_cmp(&b.1);
-        let meanwhile = sums
-            .meanwhile
-            .into_iter()
-            .max_by(|a, b| a.1.total_cmp(&b.1));
-        let here: f64 = sums.at[SLOWEST].iter().sum();
-        let path = sums.paths.into_iter().max_by(heaviest);
-        let path = path.map(|(path, _)| path).unwrap_or_default();
-        let seen: f64 = sums.let_go.values().sum();
-        let let_go = sums.let_go.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        let let_go = let_go.filter(|(by, _)| is_telling(by));
-        told.push(TailPlace {
+        let path = match heaviest(sums.paths) {
+            Some((path, _)) => path,
+            None => Vec::new(),
+        };
+        let mut one = TailPlace {
             place,
             frames: labels(&path),
             wait: wait_of(&path),
@@ -515,16 +522,33 @@ fn places_of(
             rest_share: rest.0,
             rest_interval: rest.1,
             extra_ms: (slowest.0 * cut.slowest.mean() - rest.0 * cut.rest.mean()) * 1e3,
-            let_go_share: let_go.as_ref().map(|(_, weight)| weight / seen),
-            let_go_by: let_go.map(|(by, _)| by).unwrap_or_default(),
-            meanwhile_share: meanwhile.as_ref().map(|(_, weight)| weight / here),
-            meanwhile: meanwhile.map(|(route, _)| route),
-        });
+            let_go_by: Vec::new(),
+            let_go_share: None,
+            meanwhile: None,
+            meanwhile_share: None,
+        };
+        let seen: f64 = sums.let_go.values().sum();
+        if let Some((by, weight)) = heaviest(sums.let_go) {
+            if is_telling(&by) {
+                one.let_go_by = by;
+                one.let_go_share = Some(weight / seen);
+            }
+        }
+        if let Some((route, weight)) = heaviest(sums.meanwhile) {
+            let here: f64 = sums.at[SLOWEST].iter().sum();
+            one.meanwhile = Some(route);
+            one.meanwhile_share = Some(weight / here);
+        }
+        told.push(one);
     }
     told.retain(|place| place.extra_ms > 0.0);
     told.sort_by(|a, b| b.extra_ms.total_cmp(&a.extra_ms));
     told.truncate(MOST_PLACES);
     told
+}
+
+fn heaviest<K>(weights: BTreeMap<K, f64>) -> Option<(K, f64)> {
+    weights.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 fn millis(millis: f64) -> String {

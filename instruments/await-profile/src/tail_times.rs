@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::ended::{LeftOut, RequestId};
 use crate::percentile::Percentile;
-use crate::registry::{MAX_ROUTES, OTHER_ROUTES};
+use crate::routes::{MAX_ROUTES, OTHER_ROUTES};
 use crate::slot::Slot;
 
 /// Steps of a histogram between a time and its double: a step is 0.8 % or less.
@@ -45,7 +45,7 @@ impl TailTimes {
 
     /// Returns the index of a request that a sample falls on, or None if it began before the profile.
     pub(crate) fn request_of(&mut self, slot: &Slot) -> Option<u32> {
-        if slot.number == 0 || slot.began().is_none_or(|began| began < self.since) {
+        if slot.number == 0 || slot.began()? < self.since {
             return None;
         }
         let id = RequestId {

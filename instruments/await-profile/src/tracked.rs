@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::probe::{Polled, Probe};
-use crate::registry::Ending;
+use crate::routes::Ending;
 
 pin_project! {
     /// A future whose waits a profiler can see. Made by

@@ -18,6 +18,7 @@ use crate::frame::{Frame, labels};
 use crate::frame_kind::FrameKind;
 use crate::in_a_row::own_line;
 use crate::profile::{Profile, millis};
+use crate::session::FollowUp;
 use crate::stack::Frames;
 use crate::waits_table::wait_of;
 
@@ -55,119 +56,149 @@ impl Profile {
     /// and the like. It also has futures that a `select!` by reference leaves behind. These wait for a
     /// lock, a permit, a connection of a pool or a timer.
     pub fn unpolled(&self) -> Vec<Unpolled> {
-        let collected = &self.collected;
-        let route_of = |sample: u32| &*collected.samples[sample as usize].route;
-        let kind_of = |stack: StackId| {
-            let wait = wait_of(self.stacks[stack as usize].frames(Frames::Own));
-            wait.map(|wait| wait.kind)
-        };
-        let is_set = |&stack: &StackId| kind_of(stack) == Some(WaitKind::Set);
+        let follow_ups = &self.collected.follow_ups;
         let mut seen: BTreeMap<[Vec<String>; 2], Seen> = BTreeMap::new();
         let mut looked_at: BTreeMap<&str, HashSet<u32>> = BTreeMap::new();
-        let known = collected.follow_ups.iter().enumerate();
-        let known =
-            known.filter(|(_, follow_up)| (follow_up.sample as usize) < collected.samples.len());
-        for (at, follow_up) in known {
-            let route = route_of(follow_up.sample);
+        for (at, follow_up) in follow_ups.iter().enumerate() {
+            let Some(sample) = self.collected.samples.get(follow_up.sample as usize) else {
+                continue;
+            };
+            let route = &*sample.route;
             looked_at.entry(route).or_default().insert(follow_up.sample);
             let Some(&instead) = follow_up.waits.first() else {
                 continue;
             };
-            let placed = |stack: StackId| {
-                let frames = self.stacks[stack as usize].frames(Frames::Own);
-                [vec![route.to_owned()], labels(frames)].concat()
-            };
-            let mut note = |frames, time: Option<Duration>, by: Option<StackId>| {
-                let seen = seen.entry([frames, placed(instead)]).or_default();
-                seen.requests.insert(follow_up.sample);
-                seen.longest = seen.longest.max(time);
-                if let Some(by) = by {
-                    let by = labels(self.releases[by as usize].frames(Frames::Own));
-                    *seen.woken_by.entry(by).or_default() += 1;
-                }
-            };
             for &(stack, time) in &follow_up.left {
-                if !follow_up
-                    .waits
-                    .iter()
-                    .any(|&wait| self.is_same_code(stack, wait))
-                    && self.is_kept_while_it_exists(stack, instead)
-                {
-                    note(placed(stack), Some(time), None);
+                if self.is_left(stack, follow_up) {
+                    let places = [self.placed(route, stack), self.placed(route, instead)];
+                    let seen = seen.entry(places).or_default();
+                    seen.requests.insert(follow_up.sample);
+                    seen.longest = seen.longest.max(Some(time));
                 }
             }
-            let by_member = follow_up
-                .woken_from
-                .filter(|&by| is_of_member(self.releases[by as usize].frames(Frames::All)));
-            if by_member.is_some() && !follow_up.waits.iter().any(is_set) {
-                let mut later = collected.follow_ups[at + 1..].iter();
-                let later = later.find(|later| {
-                    later.sample == follow_up.sample && later.waits.iter().any(is_set)
-                });
-                // The set itself, if this request was seen waiting at it; otherwise a set of the same route.
-                let of_request = |other: u32| other == follow_up.sample;
-                let of_route = |other: u32| route_of(other) == route;
-                let sets = |is_theirs: &dyn Fn(u32) -> bool| {
-                    let others = collected
-                        .follow_ups
-                        .iter()
-                        .filter(|other| is_theirs(other.sample));
-                    others.flat_map(|other| &other.waits).copied().find(is_set)
+            let Some(by) = follow_up.woken_from else {
+                continue;
+            };
+            let by = &self.releases[by as usize];
+            if is_of_member(by.frames(Frames::All)) && !self.has_set(follow_up) {
+                let set = match self.set_of(follow_up.sample, route) {
+                    Some(set) => self.placed(route, set),
+                    None => vec![route.to_owned(), "(a set of futures)".to_owned()],
                 };
-                let set = sets(&of_request).or_else(|| sets(&of_route));
-                let unknown = || vec![route.to_owned(), "(a set of futures)".to_owned()];
-                note(
-                    set.map_or_else(unknown, placed),
-                    later.map(|later| later.at - follow_up.at),
-                    by_member,
-                );
+                let places = [set, self.placed(route, instead)];
+                let seen = seen.entry(places).or_default();
+                seen.requests.insert(follow_up.sample);
+                let mut later = follow_ups[at + 1..].iter();
+                if let Some(later) =
+                    later.find(|later| later.sample == follow_up.sample && self.has_set(later))
+                {
+                    seen.longest = seen.longest.max(Some(later.at - follow_up.at));
+                }
+                let by = labels(by.frames(Frames::Own));
+                *seen.woken_by.entry(by).or_default() += 1;
             }
         }
-        let unpolled = seen.into_iter().map(|([frames, instead], seen)| Unpolled {
-            of_requests: looked_at.get(&*frames[0]).map_or(0, |all| all.len() as u64),
-            frames,
-            instead,
-            woken_by: seen
-                .woken_by
-                .into_iter()
-                .max_by_key(|&(_, times)| times)
-                .map(|(by, _)| by)
-                .unwrap_or_default(),
-            requests: seen.requests.len() as u64,
-            longest_ms: seen.longest.map(millis),
-        });
-        let mut unpolled: Vec<_> = unpolled.collect();
+        let mut unpolled = Vec::new();
+        for ([frames, instead], seen) in seen {
+            let woken_by = seen.woken_by.into_iter().max_by_key(|&(_, times)| times);
+            unpolled.push(Unpolled {
+                of_requests: looked_at[&*frames[0]].len() as u64,
+                frames,
+                instead,
+                woken_by: match woken_by {
+                    Some((by, _)) => by,
+                    None => Vec::new(),
+                },
+                requests: seen.requests.len() as u64,
+                longest_ms: seen.longest.map(millis),
+            });
+        }
         unpolled.sort_by_key(|unpolled| std::cmp::Reverse(unpolled.requests));
         unpolled
     }
 
+    /// Returns the frames of a wait, from the route inwards.
+    fn placed(&self, route: &str, stack: StackId) -> Vec<String> {
+        let frames = self.stacks[stack as usize].frames(Frames::Own);
+        [vec![route.to_owned()], labels(frames)].concat()
+    }
+
+    fn kind_of(&self, stack: StackId) -> Option<WaitKind> {
+        let wait = wait_of(self.stacks[stack as usize].frames(Frames::Own))?;
+        Some(wait.kind)
+    }
+
+    /// Returns whether a poll registered a set of futures.
+    fn has_set(&self, follow_up: &FollowUp<StackId>) -> bool {
+        let mut waits = follow_up.waits.iter();
+        waits.any(|&stack| self.kind_of(stack) == Some(WaitKind::Set))
+    }
+
+    /// Returns the set of futures that a request was seen waiting at; otherwise one of the same route.
+    fn set_of(&self, sample: u32, route: &str) -> Option<StackId> {
+        let mut of_route = None;
+        for follow_up in &self.collected.follow_ups {
+            let Some(other) = self.collected.samples.get(follow_up.sample as usize) else {
+                continue;
+            };
+            if &*other.route != route {
+                continue;
+            }
+            let mut waits = follow_up.waits.iter().copied();
+            if let Some(set) = waits.find(|&stack| self.kind_of(stack) == Some(WaitKind::Set)) {
+                if follow_up.sample == sample {
+                    return Some(set);
+                }
+                of_route = of_route.or(Some(set));
+            }
+        }
+        of_route
+    }
+
+    /// Returns whether a wait of an earlier poll shows that this poll left its future unpolled.
+    fn is_left(&self, stack: StackId, follow_up: &FollowUp<StackId>) -> bool {
+        let mut waits = follow_up.waits.iter();
+        !waits.any(|&wait| self.is_same_code(stack, wait))
+            && self.is_kept_while_it_exists(stack, follow_up.waits[0])
+    }
+
     /// Returns whether both wait inside the same line of the reader's, so that one may have replaced the other.
     fn is_same_code(&self, stack: StackId, other: StackId) -> bool {
-        let own = |stack: StackId| own_line(self.stacks[stack as usize].frames(Frames::Own));
-        stack == other || own(stack) == own(other)
+        if stack == other {
+            return true;
+        }
+        let [one, other] = [stack, other].map(|id| self.stacks[id as usize].frames(Frames::Own));
+        own_line(one) == own_line(other)
     }
 
     /// Returns whether a waker that is kept for this wait shows that its future exists. Locks and timers drop
     /// the waker with the future; sockets and channels may keep it longer. A timer counts only if a
     /// function of the reader's encloses it, but not the wait awaited instead: that function may hold something.
     fn is_kept_while_it_exists(&self, stack: StackId, instead: StackId) -> bool {
-        let own = |stack: StackId| {
-            let frames = self.stacks[stack as usize].frames(Frames::Own).iter();
-            frames
-                .filter(|frame| frame.kind == FrameKind::Own)
-                .map(|frame| &frame.path)
-        };
-        let common = std::iter::zip(own(stack), own(instead)).take_while(|(a, b)| a == b);
-        match wait_of(self.stacks[stack as usize].frames(Frames::Own)).map(|wait| wait.kind) {
+        match self.kind_of(stack) {
             Some(WaitKind::Lock | WaitKind::Limit | WaitKind::Pool) => true,
-            Some(WaitKind::Timer) => own(stack).count() > common.count(),
+            Some(WaitKind::Timer) => {
+                let (own, around) = (self.own_functions(stack), self.own_functions(instead));
+                !around.starts_with(&own)
+            }
             _ => false,
         }
+    }
+
+    /// Returns the functions of the reader that enclose a wait, outermost first.
+    fn own_functions(&self, stack: StackId) -> Vec<&str> {
+        let mut functions = Vec::new();
+        for frame in self.stacks[stack as usize].frames(Frames::Own) {
+            if frame.kind == FrameKind::Own {
+                functions.push(&*frame.path);
+            }
+        }
+        functions
     }
 }
 
 /// Returns whether a member of a set was woken. Its waker wakes the task that polled the set last.
 fn is_of_member(woken_from: &[Frame]) -> bool {
-    let is_of_set = |frame: &Frame| PathMeaning::SetWaker.fits(&frame.path);
-    woken_from.iter().any(is_of_set)
+    let mut frames = woken_from.iter();
+    frames.any(|frame| PathMeaning::SetWaker.fits(&frame.path))
 }

@@ -7,23 +7,25 @@ use crate::frame_kind::FrameKind;
 
 /// Returns the first row of the table that fits frames inside the reader's last one, and its outermost such frame.
 pub(crate) fn row_of(stack: &[Frame]) -> Option<(&'static WaitRow, usize)> {
-    let own = stack.iter().rposition(|frame| frame.kind == FrameKind::Own);
-    let inside = own.map_or(0, |own| own + 1);
-    let paths: Vec<&str> = stack[inside..]
-        .iter()
-        .map(|frame| frame.path.as_str())
-        .collect();
-    wait_in(&paths).map(|(row, at)| (row, inside + at))
+    let inside = match stack.iter().rposition(|frame| frame.kind == FrameKind::Own) {
+        Some(own) => own + 1,
+        None => 0,
+    };
+    let frames = stack[inside..].iter();
+    let paths: Vec<&str> = frames.map(|frame| frame.path.as_str()).collect();
+    let (row, at) = wait_in(&paths)?;
+    Some((row, inside + at))
 }
 
 /// Returns the well-known wait at the end of this stack.
 pub(crate) fn wait_of(stack: &[Frame]) -> Option<Wait> {
     let leaf = stack.last()?;
     if leaf.kind == FrameKind::Remark {
-        let is_it = |row: &&WaitRow| row.wait.what == leaf.path;
-        return waits().iter().find(is_it).map(|row| row.wait);
+        let row = waits().iter().find(|row| row.wait.what == leaf.path)?;
+        return Some(row.wait);
     }
-    row_of(stack).map(|(row, _)| row.wait)
+    let (row, _) = row_of(stack)?;
+    Some(row.wait)
 }
 
 #[cfg(test)]

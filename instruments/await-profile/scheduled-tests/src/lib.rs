@@ -34,6 +34,8 @@ mod poll_guard;
 mod probe;
 #[path = "../../src/registry.rs"]
 mod registry;
+#[path = "../../src/routes.rs"]
+mod routes;
 #[path = "../../src/sampler.rs"]
 mod sampler;
 #[path = "../../src/session.rs"]
