@@ -98,7 +98,7 @@ fn write_fingerprints(shop: &Shop, interrupt: &Interrupt) -> Result<Exit, CliErr
     let mut lines = String::new();
     for path in fingerprints::sample() {
         let time_out = std::time::Duration::from_secs(30);
-        let answer = engine::ask::get(running.server.borrow().address(), &path, time_out)
+        let answer = engine::load::ask::get(running.server.borrow().address(), &path, time_out)
             .map_err(CliError::because(&path))?;
         let answer: Value = serde_json::from_slice(&answer).map_err(CliError::because(&path))?;
         lines += &format!("{} {path}\n", fingerprints::of(&answer));

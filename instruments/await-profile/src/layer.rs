@@ -12,7 +12,7 @@ use crate::body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture};
 use crate::label::Label;
 use crate::probe::{Polled, Probe};
 use crate::profiler::AwaitProfiler;
-use crate::registry::Ending;
+use crate::routes::Ending;
 
 /// Names the route of a request: the outermost frame of its stacks.
 ///

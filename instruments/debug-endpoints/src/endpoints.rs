@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use diagnosis::Report;
+use diagnosis::{Report, printable};
 use serde::Deserialize;
 
 use crate::cpu_profile::CpuProfile;
@@ -270,7 +270,7 @@ async fn look_at_all(
     written(move || {
         let report = Report::new(&evidence);
         Ok(match format {
-            Text::Plain => plain(report.to_string()).into_response(),
+            Text::Plain => printable(&report.to_string()).into_response(),
             Text::Json => Json(look::WithText::new(report)).into_response(),
         })
     })
@@ -287,7 +287,7 @@ async fn incidents(
         .as_ref()
         .ok_or(EndpointError::NotRecorded)?;
     Ok(match format {
-        Text::Plain => plain(recorder.text()).into_response(),
+        Text::Plain => printable(&recorder.text()).into_response(),
         Text::Json => Json(recorder.shown()).into_response(),
     })
 }
@@ -335,7 +335,9 @@ fn cpu_response(
             (samples, attachment("profile.pb.gz"), profile.pprof.clone()).into_response()
         }
         Format::Svg => (samples, svg(profile.flamegraph(idle)?)).into_response(),
-        Format::Folded | Format::Json => (samples, plain(profile.folded(idle))).into_response(),
+        Format::Folded | Format::Json => {
+            (samples, printable(&profile.folded(idle))).into_response()
+        }
     })
 }
 
@@ -387,7 +389,7 @@ fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Respon
             if folded.is_empty() {
                 return Err(EndpointError::NoRequests(why_empty(profile)));
             }
-            (headers, plain(folded)).into_response()
+            (headers, printable(&folded)).into_response()
         }
         Format::Json => (headers, Json(profile.summary())).into_response(),
         Format::Pprof => {
@@ -407,14 +409,14 @@ fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Respons
         Format::Svg => (headers, svg(tail::drawn(profile, frames)?)).into_response(),
         Format::Json => Json(tail::with_text(profile)?).into_response(),
         Format::Folded | Format::Pprof => {
-            (headers, plain(tail::folded(profile, frames)?)).into_response()
+            (headers, printable(&tail::folded(profile, frames)?)).into_response()
         }
     })
 }
 
 fn tail_in_words(profile: &Profile, format: Text) -> Result<Response, EndpointError> {
     Ok(match format {
-        Text::Plain => plain(tail::of(profile)?.to_string()).into_response(),
+        Text::Plain => printable(&tail::of(profile)?.to_string()).into_response(),
         Text::Json => Json(tail::with_text(profile)?).into_response(),
     })
 }
@@ -479,15 +481,6 @@ fn drawn_waits(_: &Profile, _: Frames) -> Result<String, EndpointError> {
     drawable(Format::Svg).map(|_| String::new())
 }
 
-/// Replaces control characters: names of threads and routes may have them, and the text is read in a terminal.
-fn plain(mut text: String) -> String {
-    let is_obeyed = |character: char| character.is_control() && character != '\n';
-    if text.contains(is_obeyed) {
-        text = text.replace(is_obeyed, "\u{fffd}");
-    }
-    text
-}
-
 fn svg(drawn: String) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "image/svg+xml")], drawn)
 }
@@ -525,7 +518,7 @@ fn threads_response(
         Format::Svg => (headers, svg(thread_flamegraph::draw(profile, idle, all)?)).into_response(),
         Format::Json => (headers, Json(profile)).into_response(),
         Format::Folded | Format::Pprof => {
-            (headers, plain(profile.folded(idle, all))).into_response()
+            (headers, printable(&profile.folded(idle, all))).into_response()
         }
     })
 }

@@ -142,11 +142,11 @@ fn names_of_threads_move_nothing_in_a_terminal() {
     let admin = DebugEndpoints::new()
         .listen("127.0.0.1:0")
         .expect("a free port");
-    let busy = Busy::begin("\u{1b}[2Jgone");
+    let busy = Busy::begin("\u{1b}[2J\u{202e}gone");
     for path in [PROFILE, "/debug/threads?seconds=0.2&idle=true"] {
         let text = ask(admin, path).text();
-        assert!(text.contains("\u{fffd}[2Jgone"), "{path}: {text}");
-        assert!(!text.contains('\u{1b}'), "{path}: {text:?}");
+        assert!(text.contains("\\u001b[2J\\u202egone"), "{path}: {text}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{path}: {text:?}");
     }
     drop(busy);
 }

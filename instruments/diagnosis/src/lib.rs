@@ -21,6 +21,7 @@ pub mod threads;
 pub mod thresholds;
 mod waiting;
 
+pub use ecosystem::printable;
 pub use evidence::Evidence;
 pub use finding::{Finding, Level, Words};
 pub use neighbours::Neighbours;

@@ -11,9 +11,9 @@ mod boxes;
 mod callouts;
 mod plumbing;
 
+use crate::folded::{IDLE, MEANINGFUL, NoCount, total};
 use await_profile::drawing::{Drawing, Theme, legible};
 use engine::figures;
-use engine::folded::{IDLE, MEANINGFUL, NoCount, total};
 use engine::profile::{Profile, ProfileKind};
 
 pub use self::boxes::Boxes;
@@ -62,9 +62,10 @@ impl Picture {
     /// Returns the picture of one of a capture's profiles; `own` is the crate that it is about.
     pub fn of(profile: &Profile, own: &str) -> Self {
         let (number, what, unit) = drawn(profile);
-        let busy = busy(profile).map_or_else(String::new, |share| {
-            format!(", {} busy", figures::percent(share))
-        });
+        let busy = match busy(profile) {
+            Some(share) => format!(", {} busy", figures::percent(share)),
+            None => String::new(),
+        };
         Self {
             kind: profile.kind,
             title: format!("{}: {}", profile.variant, Self::what(profile.kind)),

@@ -2,6 +2,7 @@
 
 pub mod canvas;
 pub mod flamegraph;
+pub mod folded;
 pub mod html;
 pub mod rounds;
 pub mod scale;

@@ -23,12 +23,14 @@ pub fn metric_of_rounds(metric: &Metric, rounds: &[Triplet]) -> Option<String> {
         Unit::PerSecond | Unit::Count => (1.0, ""),
     };
     let drawn = servers.map(|(name, figures, look, hollow)| {
-        let value = |(number, round)| {
-            let value = figures(round).get(&metric.key)?;
-            Some((f64::from(number), value * per_unit))
-        };
+        let mut marks = Vec::new();
+        for (number, round) in (1_u32..).zip(rounds) {
+            if let Some(value) = figures(round).get(&metric.key) {
+                marks.push((f64::from(number), value * per_unit));
+            }
+        }
         Drawn {
-            marks: (1_u32..).zip(rounds).filter_map(value).collect(),
+            marks,
             hollow,
             ..Drawn::of(name, Look::nth(look))
         }

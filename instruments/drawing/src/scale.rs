@@ -130,10 +130,12 @@ fn round(low: f64, high: f64) -> Vec<f64> {
 
 /// Returns the lowest and the highest of the values, if there are any.
 pub fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.fold(None, |span, value| {
+    let mut span = None;
+    for value in values {
         let (low, high) = span.unwrap_or((value, value));
-        Some((low.min(value), high.max(value)))
-    })
+        span = Some((f64::min(low, value), f64::max(high, value)));
+    }
+    span
 }
 
 /// Returns whether two values are so far apart that they need a logarithmic scale.

@@ -99,9 +99,10 @@ impl Table {
 /// Returns `text` with a capital letter at its beginning.
 pub fn sentence_case(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
 }
 
 /// Returns `text`, cut to at most `most` characters.

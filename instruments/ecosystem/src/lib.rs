@@ -11,9 +11,12 @@
 //! // Is the function something to wait for?
 //! assert!(PathMeaning::Primitive.fits("tokio::sync::Mutex::lock"));
 //! ```
+//!
+//! Names of threads and routes come from others, too, and may hold anything: [`printable`] makes them safe to print.
 
 mod crate_of;
 mod names;
+mod printable;
 mod role;
 mod tables;
 pub mod thresholds;
@@ -25,5 +28,6 @@ pub use names::{
     is_within, makes_client, place_of, public_path, starts_thread, waits_for_disk,
     waits_for_others,
 };
+pub use printable::printable;
 pub use role::Role;
 pub use waits::{Wait, WaitKind, WaitRow, wait_in, waits};

@@ -7,6 +7,7 @@ use crate::bodies::Right;
 use crate::child::Starting;
 use crate::figures;
 use crate::load::Target;
+use crate::load::ask::{Unanswered, ask};
 use crate::load::interrupt::Interrupt;
 use crate::service;
 use crate::traffic::{Expected, Part, Request, Route, Rule, Traffic};
@@ -94,18 +95,18 @@ impl Asked<'_> {
         if self.interrupt.is_set() {
             return Err(AnswerError::Interrupted);
         }
-        let answers = crate::load::ask(self.target.clone(), [request], self.time_out);
-        let answer =
-            answers.and_then(|mut answers| answers.pop().ok_or("nothing was asked".into()));
-        answer.map_err(|reason| {
-            let (who, request) = (self.who, name(request));
-            let got = if reason.starts_with("grpc-status") {
-                "is answered with"
-            } else {
-                "got no answer:"
-            };
-            AnswerError::Other(format!("{who}: {request} {got} {reason}"))
-        })
+        let reason = match ask(self.target, request, self.time_out) {
+            Ok(answer) => return Ok(answer),
+            Err(reason) => reason,
+        };
+        let got = match reason {
+            Unanswered::Grpc(_) => "is answered with",
+            Unanswered::TimeOut | Unanswered::Failed(_) => "got no answer:",
+        };
+        let (who, request) = (self.who, name(request));
+        Err(AnswerError::Other(format!(
+            "{who}: {request} {got} {reason}"
+        )))
     }
 
     /// Asks until the status is not merely an allowed one: the refusal of an overloaded service teaches nothing.
@@ -177,8 +178,8 @@ pub fn learn(server: &Asked<'_>, traffic: &Traffic, how: &How) -> Result<Learnt,
         firsts.push(first_time(server, route)?);
     }
     std::thread::sleep(APART.saturating_sub(began.elapsed()));
-    for (route, first) in routes.into_iter().zip(firsts) {
-        second_time(server, route, &first, how, &mut learnt)?;
+    for (route, first) in routes.into_iter().zip(&firsts) {
+        second_time(server, route, first, how, &mut learnt)?;
     }
     Ok(learnt)
 }
@@ -243,17 +244,16 @@ fn changes(
         }
     }
     if changes.count > 0 && how.rule.is_some() {
+        let advice = match changes.advice() {
+            Some(advice) => advice,
+            None if changes.has_other_status => {
+                "allow its other status, by --allow-status".to_owned()
+            }
+            None => "only --compare status is left".to_owned(),
+        };
         return Err(AnswerError::Status(format!(
-            "{}: the compared part of {} changes from one answer to the next: {}",
-            server.who,
-            route.name,
-            changes.advice().unwrap_or_else(|| {
-                if changes.has_other_status {
-                    "allow its other status, by --allow-status".to_owned()
-                } else {
-                    "only --compare status is left".to_owned()
-                }
-            })
+            "{}: the compared part of {} changes from one answer to the next: {advice}",
+            server.who, route.name
         )));
     }
     Ok(changes)
@@ -278,24 +278,23 @@ fn second_time(
     let mut known: Vec<Request> = Vec::new();
     for (number, (index, answer)) in first.iter().enumerate() {
         let request = &mut route.requests[*index];
-        let body = answer
-            .body
-            .clone()
-            .filter(|body| body.len() <= LONGEST_BODY);
         let is_compared = is_same
             && match &how.judge {
                 Some(_) => number < JUDGED,
                 None => rule.part != Part::Status || rule.json.is_some(),
             };
-        expect(request, answer.status, body.filter(|_| is_compared));
+        let body = match &answer.body {
+            Some(body) if is_compared && body.len() <= LONGEST_BODY => Some(body.clone()),
+            _ => None,
+        };
+        expect(request, answer.status, body);
         request.expected.rule = rule.clone();
         known.push(request.clone());
     }
     let (all, some) = (route.requests.len(), known.len());
     if is_usual {
-        let is_known = |index: usize| first.iter().any(|(known, _)| *known == index);
         for (index, request) in route.requests.iter_mut().enumerate() {
-            if !is_known(index) {
+            if !first.iter().any(|(known, _)| *known == index) {
                 expect(request, usual, None);
             }
         }
@@ -303,7 +302,7 @@ fn second_time(
         // The status of a value that was not requested is unknown.
         route.requests.clone_from(&known);
     }
-    let is_json = known.first().is_some_and(|one| one.expected.is_json());
+    let is_json = known[0].expected.is_json();
     let (body, bodies) = match (rule.part, is_json) {
         (_, true) => ("JSON", "the JSON"),
         (Part::Size, _) => ("size", "the sizes"),
@@ -390,7 +389,9 @@ impl Learnt {
                 if is_right {
                     continue;
                 }
-                if let Some(pointers) = right.differing(received).filter(|_| expected.is_json()) {
+                if expected.is_json()
+                    && let Some(pointers) = right.differing(received)
+                {
                     let pointers: Vec<String> = pointers.into_iter().take(POINTERS).collect();
                     place = format!(" at {}", pointers.join(", "));
                 }
@@ -431,13 +432,21 @@ impl Changes {
         };
         let body = again.body.as_deref().unwrap_or_default();
         self.has_other_status |= one.status != again.status;
-        let right = Right::of(&expected).filter(|_| one.status == again.status);
-        if right.as_ref().is_some_and(|right| right.is(body)) {
-            return;
+        let right = if one.status == again.status {
+            Right::of(&expected)
+        } else {
+            None
+        };
+        let mut pointers = None;
+        if let Some(right) = right {
+            if right.is(body) {
+                return;
+            }
+            pointers = right.differing(body);
         }
         self.count += 1;
-        self.has_other_size |= one.body.as_ref().map_or(0, Vec::len) != body.len();
-        match right.and_then(|right| right.differing(body)) {
+        self.has_other_size |= one.body.as_deref().unwrap_or_default().len() != body.len();
+        match pointers {
             Some(pointers) => self.pointers.extend(pointers),
             None => self.is_no_json = true,
         }
@@ -451,14 +460,16 @@ impl Changes {
             return Some("add --compare json, for the order of its keys changes".to_owned());
         }
         if has_pointers && self.pointers.len() <= POINTERS {
-            let pointers = self.pointers.iter();
-            let options: Vec<String> = pointers
-                .map(|one| format!("--ignore-json '{one}'"))
-                .collect();
-            return Some(format!("add {}", options.join(" ")));
+            let mut advice = "add".to_owned();
+            for pointer in &self.pointers {
+                advice += &format!(" --ignore-json '{pointer}'");
+            }
+            return Some(advice);
         }
-        let is_size = !self.has_other_size && !self.has_other_status;
-        is_size.then(|| "add --compare size".to_owned())
+        if self.has_other_size || self.has_other_status {
+            return None;
+        }
+        Some("add --compare size".to_owned())
     }
 }
 
@@ -480,12 +491,14 @@ fn is_judged_same(
         std::fs::write(&file, body).map_err(|error| failed(&error))?;
         command.env(variable, file);
     }
-    let output = Starting::of(&command).output(interrupt, TO_JUDGE, 4096);
-    let output = output.map_err(|error| match error.kind() {
-        std::io::ErrorKind::Interrupted => AnswerError::Interrupted,
-        _ => failed(&error),
-    })?;
-    let output = output.ok_or_else(|| failed(&"it takes more than 10 s"))?;
+    let output = match Starting::of(&command).output(interrupt, TO_JUDGE, 4096) {
+        Ok(Some(output)) => output,
+        Ok(None) => return Err(failed(&"it takes more than 10 s")),
+        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+            return Err(AnswerError::Interrupted);
+        }
+        Err(error) => return Err(failed(&error)),
+    };
     match output.status.code() {
         // Exit codes of a shell whose command does not exist or cannot be executed.
         Some(126 | 127) => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),

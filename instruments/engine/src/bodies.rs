@@ -45,7 +45,7 @@ impl Right {
         if self.last.borrow().as_deref() == Some(body) {
             return true;
         }
-        let is_right = json(body, &self.rule).is_some_and(|json| json == *expected);
+        let is_right = json(body, &self.rule).as_ref() == Some(expected);
         if is_right {
             self.last.replace(Some(body.to_vec()));
         }
@@ -89,20 +89,29 @@ fn ignore(json: &mut Value, names: &[String]) {
         *json = Value::Null;
         return;
     };
-    let is_it = |other: &str| name == "*" || name == other;
     match json {
-        Value::Object(map) if further.is_empty() => map.retain(|key, _| !is_it(key)),
+        Value::Object(map) if further.is_empty() => map.retain(|key, _| !is_meant(name, key)),
         Value::Object(map) => {
-            let within = map.iter_mut().filter(|(key, _)| is_it(key));
-            within.for_each(|(_, value)| ignore(value, further));
+            for (key, value) in map {
+                if is_meant(name, key) {
+                    ignore(value, further);
+                }
+            }
         }
         Value::Array(all) => {
-            let within = all.iter_mut().enumerate();
-            let within = within.filter(|(index, _)| is_it(&index.to_string()));
-            within.for_each(|(_, value)| ignore(value, further));
+            for (index, value) in all.iter_mut().enumerate() {
+                if is_meant(name, &index.to_string()) {
+                    ignore(value, further);
+                }
+            }
         }
         _ => {}
     }
+}
+
+/// Returns whether a name in a pointer means this key or index.
+fn is_meant(name: &str, key: &str) -> bool {
+    name == "*" || name == key
 }
 
 fn differing(one: &Value, other: &Value, at: &str, found: &mut BTreeSet<String>) {

@@ -156,7 +156,7 @@ impl<'a> Starting<'a> {
                 Stdio::null()
             })
             .stdout(self.stdout)
-            .stderr(self.stderr.unwrap_or_else(Stdio::null));
+            .stderr(self.stderr.unwrap_or(Stdio::null()));
         let mut child = spawn(&mut command, self.cpus)?;
         Ok(Running {
             stdin: child.stdin.take(),
@@ -199,11 +199,9 @@ impl<'a> Starting<'a> {
 /// the command starts compiles ring and all above it, and the reader's next cargo compiles that once more.
 pub fn forget_package(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
-        let of_package = name.to_str().is_some_and(|name| {
-            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
-        });
-        if of_package {
-            command.env_remove(name);
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
         }
     }
 }
@@ -216,8 +214,10 @@ fn watched(starting: &Starting<'_>) -> Command {
         use std::os::unix::process::CommandExt;
 
         let mut shell = Command::new("/bin/sh");
-        let memory = starting.memory.filter(|_| cfg!(target_os = "linux"));
-        let memory = memory.map_or("-".to_owned(), |bytes| (bytes / 1024).to_string());
+        let memory = match starting.memory {
+            Some(bytes) if cfg!(target_os = "linux") => (bytes / 1024).to_string(),
+            _ => "-".to_owned(),
+        };
         // A server ends by itself once its standard input is closed, so its watcher only begins with signal 0.
         let first = if starting.stops_with_stdin {
             "0"
@@ -261,8 +261,10 @@ fn spawn(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
             cpus::pin_current_thread(cpus).map_err(io::Error::other)?;
             command.spawn()
         });
-        let panicked = |_| Err(io::Error::other("the thread that starts programs panicked"));
-        pinned.join().unwrap_or_else(panicked)
+        match pinned.join() {
+            Ok(spawned) => spawned,
+            Err(_) => Err(io::Error::other("the thread that starts programs panicked")),
+        }
     })
 }
 
@@ -376,7 +378,7 @@ impl Running {
     /// Returns whether any process of its group or any of its daemons lives.
     fn has_left_any(&self) -> bool {
         let id = self.child.id();
-        processes::is_any_in(id) || processes::below(id).is_some_and(|below| !below.is_empty())
+        processes::is_any_in(id) || !processes::below(id).unwrap_or_default().is_empty()
     }
 
     /// Kills it at once, as a crash would: it finishes nothing.
@@ -396,17 +398,20 @@ impl Running {
         let below = processes::below(id).unwrap_or_default();
         #[cfg(unix)]
         {
-            use rustix::process::{Pid, Signal as OfUnix, kill_process, kill_process_group};
+            use rustix::process::{Signal as OfUnix, kill_process, kill_process_group};
 
             let signal = match signal {
                 Signal::Terminate => OfUnix::TERM,
                 Signal::Kill => OfUnix::KILL,
             };
-            let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
             for one in &below {
-                let _ = pid(one.id).map(|pid| kill_process(pid, signal));
+                if let Some(pid) = processes::pid(one.id) {
+                    let _ = kill_process(pid, signal);
+                }
             }
-            let _ = pid(id).map(|group| kill_process_group(group, signal));
+            if let Some(group) = processes::pid(id) {
+                let _ = kill_process_group(group, signal);
+            }
         }
         let _ = signal;
         below
@@ -455,14 +460,20 @@ pub fn remove_at_the_end(folder: &Path) -> io::Result<impl Send + Sync> {
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     let program = Path::new(program.as_ref());
     if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
+        return if program.is_file() {
+            Some(program.to_owned())
+        } else {
+            None
+        };
     }
-    let name = program.as_os_str().to_owned();
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .flat_map(|folder| {
-            let mut with_suffix = name.clone();
-            with_suffix.push(std::env::consts::EXE_SUFFIX);
-            [folder.join(&name), folder.join(with_suffix)]
-        })
-        .find(|candidate| candidate.is_file())
+    let mut with_suffix = program.as_os_str().to_owned();
+    with_suffix.push(std::env::consts::EXE_SUFFIX);
+    for folder in std::env::split_paths(&std::env::var_os("PATH")?) {
+        for candidate in [folder.join(program), folder.join(&with_suffix)] {
+            if candidate.is_file() {
+                return Some(candidate);
+            }
+        }
+    }
+    None
 }

@@ -15,6 +15,7 @@ use crate::metric::{
     route_key,
 };
 use crate::outcome::GeneratorFacts;
+use crate::profile::ProfileKind;
 use crate::rounds::run_until_decided;
 use crate::statistics::{FIRST_LOOK, Looks, triplet};
 use crate::traffic::Arrivals;
@@ -24,12 +25,12 @@ use crate::verdict::{Speed, Verdict, judge};
 pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side};
 use self::round::{
     BASE, CHANGE, DISTURBED, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt,
-    WARM_AGAIN, most, names, settle,
+    WARM_AGAIN, names, settle,
 };
 use self::run::Run;
 use crate::answers::{Asked, Learnt, learn};
-use crate::ask::get;
 use crate::event::Event;
+use crate::load::ask::get;
 use crate::service::CommandError;
 use crate::service_profiles;
 
@@ -82,7 +83,7 @@ impl Comparison<'_> {
             notes,
             seconds: began.elapsed().as_secs_f64(),
             slice_s: traffic.duration.as_secs_f64(),
-            generator_cpu: most(spoilt.iter().filter_map(|one| one.generator_cpu)),
+            generator_cpu: generator_cpu(&spoilt),
         })
     }
 
@@ -99,34 +100,39 @@ impl Comparison<'_> {
             duration: service_profiles::AT_MOST,
             ..traffic.clone()
         };
-        let look = |index: usize| {
+        let mut taken = [Vec::new(), Vec::new()];
+        for index in [BASE, CHANGE] {
             self.begins(&format!("profiles of the {}", NAMES[index]));
-            let enough = Interrupt::new();
-            let target = servers[index].target.clone();
-            let cpus = &*self.placement.generator;
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    let settings = crate::load::Settings {
-                        cpus,
-                        ..crate::load::Settings::of(&enough)
-                    };
-                    // The rounds have reported what the load does.
-                    let _ = crate::load::run(target, &traffic, &settings);
-                });
-                let taken = service_profiles::take(&self.metrics_at(&servers[index]));
-                enough.set();
-                taken
-            })
-        };
-        let (base, change) = (look(BASE), look(CHANGE));
+            taken[index] = self.profiles_of(&servers[index], &traffic);
+        }
         if self.interrupt.is_set() {
             return Err(CommandError::Interrupted.into());
         }
+        let [base, change] = taken;
         let profiles = service_profiles::paired(base, &change);
         if profiles.is_empty() {
             return Err(ComparisonError::NoEndpoints);
         }
         Ok(profiles)
+    }
+
+    fn profiles_of(&self, server: &Instance, traffic: &Traffic) -> Vec<(ProfileKind, Vec<String>)> {
+        let enough = Interrupt::new();
+        let target = server.target.clone();
+        let cpus = &*self.placement.generator;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let settings = crate::load::Settings {
+                    cpus,
+                    ..crate::load::Settings::of(&enough)
+                };
+                // The rounds have reported what the load does.
+                let _ = crate::load::run(target, traffic, &settings);
+            });
+            let taken = service_profiles::take(&self.metrics_at(server));
+            enough.set();
+            taken
+        })
     }
 
     /// Returns the load with its expected answers and the length of its slices, what was learned, and whether both have
@@ -144,8 +150,9 @@ impl Comparison<'_> {
             (self.observer)(Event::Said(&sentence));
             learnt.notes.push(sentence);
         }
-        let has_page = |index: usize| !self.read(&servers[index]).is_empty();
-        let has_counters = !self.metrics_path.is_empty() && has_page(BASE) && has_page(CHANGE);
+        let has_counters = !self.metrics_path.is_empty()
+            && !self.read(&servers[BASE]).is_empty()
+            && !self.read(&servers[CHANGE]).is_empty();
         Ok((traffic, learnt, has_counters))
     }
 
@@ -183,8 +190,11 @@ impl Comparison<'_> {
             let seconds = answers_for(0.99) / (paced.per_second * slices);
             needed = needed.max(Duration::from_secs_f64(seconds));
         }
-        let is_of_users = !self.deciding.key.starts_with("bystander");
-        let deciding = self.deciding.quantile().filter(|_| is_of_users);
+        let deciding = if self.deciding.key.starts_with("bystander") {
+            None
+        } else {
+            self.deciding.quantile()
+        };
         // If no percentile decides, a slice must hold enough answers for the median.
         let wanted = answers_for(deciding.unwrap_or(0.5));
         // A long latency lengthens slices only so far that there is time for three rounds.
@@ -205,20 +215,21 @@ impl Comparison<'_> {
                 let outcome = self.load(servers, index, &probe)?;
                 settle(&servers[index]);
                 let seen = self.latencies(&outcome, traffic);
-                let (mut answers, mut latency) = (0.0, None);
+                let (mut answers, mut is_bound) = (0.0, false);
                 if let Some(seen) = seen {
                     answers = seen.count() as f64;
-                    latency = deciding.and_then(|quantile| seen.at(quantile));
+                    if let Some(quantile) = deciding
+                        && let Some(latency) = seen.at(quantile)
+                    {
+                        is_bound = latency.is_lower_bound;
+                        let long = Duration::from_secs_f64(latency.ms / 1e3 * 1.5);
+                        needed = needed.max(long.min(longest));
+                    }
                 }
-                let is_bound = latency.is_some_and(|latency| latency.is_lower_bound);
                 if answers > 0.0 && !is_bound {
                     let seconds = wanted / (answers / probe.duration.as_secs_f64() * slices);
                     let seconds = Duration::try_from_secs_f64(seconds);
                     needed = needed.max(seconds.unwrap_or(Duration::MAX));
-                }
-                if let Some(latency) = latency {
-                    let long = Duration::from_secs_f64(latency.ms / 1e3 * 1.5);
-                    needed = needed.max(long.min(longest));
                 }
                 if answers > 0.0 && !is_bound || is_bound && probe.duration >= longest {
                     break;
@@ -293,7 +304,7 @@ impl Comparison<'_> {
                 let reason = match found {
                     Ok(_) if self.read(&servers[index]).contains_key(counter) => continue,
                     Ok(body) => format!("it has {}", names(&String::from_utf8_lossy(&body))),
-                    Err(reason) => reason,
+                    Err(reason) => reason.to_string(),
                 };
                 return Err(ComparisonError::NoCounter(format!(
                     "the {} has no `{counter}` at {}: {reason}",
@@ -306,9 +317,11 @@ impl Comparison<'_> {
 
     /// Adds the notes that the reader needs beside the verdict.
     fn note(&self, spoilt: &[Spoilt], shed: u32, rounds: &[Triplet], notes: &mut Vec<String>) {
-        if let Some(foreign) = most(spoilt.iter().map(|one| one.foreign))
-            && foreign > DISTURBED
-        {
+        let mut foreign = 0.0;
+        for one in spoilt {
+            foreign = one.foreign.max(foreign);
+        }
+        if foreign > DISTURBED {
             notes.push(format!(
                 "the machine was busy: other programs used up to {} of the servers' CPU time in a \
                  slice; {}.",
@@ -320,8 +333,7 @@ impl Comparison<'_> {
                 }
             ));
         }
-        let is_running = |side: &Side| matches!(side, Side::Running(_));
-        if is_running(&self.base) || is_running(&self.change) {
+        if let (Side::Running(_), _) | (_, Side::Running(_)) = (&self.base, &self.change) {
             notes.push(
                 "the servers ran already: they were neither restarted nor pinned, and their CPU \
                  time and memory are unknown."
@@ -342,11 +354,12 @@ impl Comparison<'_> {
             && !think.is_zero()
         {
             let most_asked = f64::from(self.traffic.users) / think.as_secs_f64();
-            let rates = rounds
-                .iter()
-                .filter_map(|round| round.base.get(REQUESTS_PER_SECOND));
-            let count = rates.clone().count().max(1) as f64;
-            if rates.sum::<f64>() / count > 0.9 * most_asked {
+            // Every round has this figure.
+            let mut answered = 0.0;
+            for round in rounds {
+                answered += round.base.get(REQUESTS_PER_SECOND).unwrap_or(0.0);
+            }
+            if answered / rounds.len().max(1) as f64 > 0.9 * most_asked {
                 notes.push(format!(
                     "{} who think for {} s ask at most {} times a second, which the base almost \
                      answers: the users are the limit. Take more of them, less think time, or \
@@ -357,11 +370,8 @@ impl Comparison<'_> {
                 ));
             }
         }
-        if self.traffic.bystander.is_some()
-            && !rounds
-                .iter()
-                .all(|round| round.base.get(BYSTANDER_P99).is_some())
-        {
+        let lacks_bystander = |round: &Triplet| round.base.get(BYSTANDER_P99).is_none();
+        if self.traffic.bystander.is_some() && rounds.iter().any(lacks_bystander) {
             notes.push(format!(
                 "the bystander got fewer than {} answers in a round, too few for its 99th percentile.",
                 figures::count(answers_for(0.99))
@@ -370,9 +380,20 @@ impl Comparison<'_> {
     }
 }
 
+/// Returns the largest share of its CPU time that the generator used in a slice; `None` if no slice tells.
+fn generator_cpu(spoilt: &[Spoilt]) -> Option<f64> {
+    let mut most = None;
+    for one in spoilt {
+        if let Some(share) = one.generator_cpu {
+            most = Some(share.max(most.unwrap_or(0.0)));
+        }
+    }
+    most
+}
+
 /// Returns the verdict on a run whose generator was the limit.
 fn generator_bound(spoilt: &[Spoilt]) -> Verdict<Speed> {
-    let share = most(spoilt.iter().filter_map(|one| one.generator_cpu));
+    let share = generator_cpu(spoilt);
     Verdict {
         kind: Speed::Invalid,
         is_good: false,

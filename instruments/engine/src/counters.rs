@@ -47,7 +47,10 @@ pub fn changed(rounds: &[Triplet]) -> Vec<Counter> {
     }
     for key in first.base.keys() {
         if grows(key) {
-            all.extend(of_one(key, rounds).or_else(|| of_none(key, rounds)));
+            match of_one(key, rounds) {
+                Some(counter) => all.push(counter),
+                None => all.extend(of_none(key, rounds)),
+            }
         }
     }
     all.sort_by(|a, b| b.size().total_cmp(&a.size()));
@@ -79,22 +82,24 @@ fn of_one(key: &str, rounds: &[Triplet]) -> Option<Counter> {
 
 /// Returns a counter that grows in every round of the one build, and in none of the other.
 fn of_none(key: &str, rounds: &[Triplet]) -> Option<Counter> {
-    let (mut base, mut change) = (Vec::new(), Vec::new());
+    let (mut is_new, mut is_gone) = (true, true);
+    let (mut base_sum, mut change_sum) = (0.0, 0.0);
     for round in rounds {
-        base.extend([round.base.get(key)?, round.again.get(key)?]);
-        change.push(round.change.get(key)?);
+        let base = [round.base.get(key)?, round.again.get(key)?];
+        let change = round.change.get(key)?;
+        is_new &= base == [0.0, 0.0] && change > 0.0;
+        is_gone &= base[0] > 0.0 && base[1] > 0.0 && change == 0.0;
+        base_sum += base[0] + base[1];
+        change_sum += change;
     }
-    let (never, always) = (|grown: &f64| *grown == 0.0, |grown: &f64| *grown > 0.0);
-    let is_new = base.iter().all(never) && change.iter().all(always);
-    let is_gone = base.iter().all(always) && change.iter().all(never);
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     if !is_new && !is_gone {
         return None;
     }
+    let count = rounds.len() as f64;
     Some(Counter {
         counter: key.to_owned(),
-        base: mean(&base),
-        change: mean(&change),
+        base: base_sum / (2.0 * count),
+        change: change_sum / count,
         ratio: None,
         interval: None,
     })

@@ -75,18 +75,25 @@ pub fn observe(
     );
     let cpus = machine.cpus();
     let online = count(cpus.len());
-    let model = cpus.first().map(|cpu| cpu.brand().trim());
+    let model = match cpus {
+        [first, ..] if !first.brand().trim().is_empty() => first.brand().trim(),
+        _ => std::env::consts::ARCH,
+    };
+    let usable = match thread::available_parallelism() {
+        Ok(usable) => count(usable.get()),
+        Err(_) => online,
+    };
     Environment {
-        cpu_model: model
-            .filter(|name| !name.is_empty())
-            .unwrap_or(std::env::consts::ARCH)
-            .to_owned(),
-        cpus_usable: thread::available_parallelism().map_or(online, |n| count(n.get())),
+        cpu_model: model.to_owned(),
+        cpus_usable: usable,
         cpus_online: online,
         memory_mib: machine.total_memory() / (1024 * 1024),
         numa_nodes: numa_nodes(),
-        system: System::long_os_version().unwrap_or_else(|| std::env::consts::OS.to_owned()),
-        kernel: System::kernel_version().map_or_else(|| "unknown".to_owned(), released),
+        system: System::long_os_version().unwrap_or(std::env::consts::OS.to_owned()),
+        kernel: match System::kernel_version() {
+            Some(version) => released(version),
+            None => "unknown".to_owned(),
+        },
         quota: quota::limit(),
         governor: governor(Path::new("/sys")),
         placement: None,
@@ -117,20 +124,26 @@ pub fn numa_nodes() -> u32 {
 }
 
 fn numa_nodes_in(sys: &Path) -> u32 {
-    let nodes = fs::read_dir(sys.join("devices/system/node")).map_or(0, |entries| {
-        entries
-            .filter_map(Result::ok)
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter_map(|name| name.strip_prefix("node")?.parse::<u32>().ok())
-            .count()
-    });
+    let mut nodes = 0;
+    if let Ok(entries) = fs::read_dir(sys.join("devices/system/node")) {
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            // The folder also has files such as `online`.
+            if let Some(number) = name.strip_prefix("node")
+                && number.parse::<u32>().is_ok()
+            {
+                nodes += 1;
+            }
+        }
+    }
     count(nodes)
 }
 
 fn governor(sys: &Path) -> Option<String> {
     let file = sys.join("devices/system/cpu/cpu0/cpufreq/scaling_governor");
     let name = fs::read_to_string(file).ok()?.trim().to_owned();
-    (!name.is_empty()).then_some(name)
+    if name.is_empty() { None } else { Some(name) }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! The other modules serve these: URLs, answers in formats of Prometheus and of profiles, numbers for people.
 
 pub mod answers;
-pub mod ask;
+
 pub mod bodies;
 pub mod child;
 pub mod comparison;
@@ -20,13 +20,13 @@ pub mod counters;
 pub mod environment;
 pub mod event;
 pub mod figures;
-pub mod folded;
+
 pub mod load;
 pub mod login;
 pub mod metric;
 pub mod outcome;
 pub mod placement;
-mod printable;
+
 pub mod profile;
 pub mod program;
 pub mod prometheus;
@@ -39,4 +39,4 @@ pub mod traffic;
 pub mod url;
 pub mod verdict;
 
-pub use self::printable::printable;
+pub use ecosystem::printable;

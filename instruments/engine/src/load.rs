@@ -26,7 +26,7 @@
 //! ```
 
 mod alarm;
-mod ask;
+pub mod ask;
 mod connection;
 pub mod cpus;
 mod error;
@@ -55,9 +55,7 @@ use std::time::{Duration, Instant};
 use crate::load::cpus::allow_open_files;
 use crate::load::interrupt::Interrupt;
 use crate::outcome::{GeneratorFacts, GeneratorKind};
-use crate::traffic::{Arrivals, Spacing, Traffic};
-pub use ask::ask;
-pub(crate) use ask::ask_for_all;
+use crate::traffic::{Arrivals, Route, Spacing, Traffic};
 pub use error::GeneratorError;
 pub use latencies::Latencies;
 pub use outcome::{GroupOutcome, TrafficOutcome};
@@ -150,77 +148,95 @@ pub fn run(
 }
 
 fn check(load: &Traffic) -> Result<(), GeneratorError> {
-    let bystander = load.bystander.as_ref();
-    let routes = load
-        .routes
-        .iter()
-        .chain(bystander.map(|bystander| &bystander.route));
-    let mut requests = routes.clone().flat_map(|route| &route.requests);
-    let is_weight = |weight: f64| weight.is_finite() && weight >= 0.0;
-    let own_rate = match load.arrivals {
-        Arrivals::Open { per_second, .. } => Some(per_second),
-        Arrivals::Closed { .. } => None,
-    };
-    let mut rates = own_rate
-        .into_iter()
-        .chain(bystander.map(|bystander| bystander.per_second));
-    let faults = [
-        (load.users == 0, "it has no users"),
-        (load.duration.is_zero(), "its duration is zero"),
-        (load.time_out.is_zero(), "its time-out is zero"),
-        (
-            load.routes.is_empty() || routes.clone().any(|route| route.requests.is_empty()),
-            "it has no requests",
-        ),
-        (
-            routes.clone().any(|route| !is_weight(route.weight)),
-            "one of its weights is no number or below zero",
-        ),
-        (
-            requests.clone().any(|one| !one.path.starts_with('/')),
-            "its path does not start with /",
-        ),
-        (
-            requests.any(|one| one.method == "HEAD"),
-            "HEAD has no body to check",
-        ),
-        (
-            !load.phases.is_empty() && own_rate.is_none(),
-            "its phases need an open loop with a rate",
-        ),
-        (
-            !load.phases.iter().all(|phase| {
-                is_weight(phase.share)
-                    && phase.share > 0.0
-                    && is_weight(phase.seconds)
-                    && phase.seconds > 0.0
-            }),
-            "one of its phases has a share or a length that is not above zero",
-        ),
-        (
-            load.clients.is_some_and(|clients| {
-                clients.give_up_after.is_zero() || clients.give_up_after >= load.time_out
-            }),
-            "its clients have to give up after more than zero and before the time-out",
-        ),
-        (
-            load.clients
-                .is_some_and(|clients| clients.retries.attempts == 0),
-            "its clients make no attempt",
-        ),
-        (
-            load.clients
-                .and_then(|clients| clients.retries.budget)
-                .is_some_and(|budget| !is_weight(budget)),
-            "its retry budget is no number or below zero",
-        ),
-        (
-            rates.any(|rate| !(rate.is_finite() && rate > 0.0)),
-            "its rate is not above zero",
-        ),
-    ];
-    let fault = faults.into_iter().find(|(is_so, _)| *is_so);
-    fault.map_or(Ok(()), |(_, what)| Err(GeneratorError::Load(what)))
+    match fault(load) {
+        Some(what) => Err(GeneratorError::Load(what)),
+        None => Ok(()),
+    }
+}
+
+/// Returns the reason why nothing can send `load`, if there is one.
+fn fault(load: &Traffic) -> Option<&'static str> {
+    if load.users == 0 {
+        return Some("it has no users");
+    }
+    if load.duration.is_zero() {
+        return Some("its duration is zero");
+    }
+    if load.time_out.is_zero() {
+        return Some("its time-out is zero");
+    }
+    if load.routes.is_empty() {
+        return Some("it has no requests");
+    }
+    for route in &*load.routes {
+        if let Some(fault) = fault_of_route(route) {
+            return Some(fault);
+        }
+    }
+    if let Some(bystander) = &load.bystander {
+        if let Some(fault) = fault_of_route(&bystander.route) {
+            return Some(fault);
+        }
+        if !is_positive(bystander.per_second) {
+            return Some("its rate is not above zero");
+        }
+    }
+    match load.arrivals {
+        Arrivals::Open { per_second, .. } if !is_positive(per_second) => {
+            return Some("its rate is not above zero");
+        }
+        Arrivals::Closed { .. } if !load.phases.is_empty() => {
+            return Some("its phases need an open loop with a rate");
+        }
+        Arrivals::Open { .. } | Arrivals::Closed { .. } => {}
+    }
+    for phase in &*load.phases {
+        if !is_positive(phase.share) || !is_positive(phase.seconds) {
+            return Some("one of its phases has a share or a length that is not above zero");
+        }
+    }
+    if let Some(clients) = load.clients {
+        if clients.give_up_after.is_zero() || clients.give_up_after >= load.time_out {
+            return Some(
+                "its clients have to give up after more than zero and before the time-out",
+            );
+        }
+        if clients.retries.attempts == 0 {
+            return Some("its clients make no attempt");
+        }
+        if let Some(budget) = clients.retries.budget
+            && !is_weight(budget)
+        {
+            return Some("its retry budget is no number or below zero");
+        }
+    }
+    None
+}
+
+fn fault_of_route(route: &Route) -> Option<&'static str> {
+    if route.requests.is_empty() {
+        return Some("it has no requests");
+    }
+    if !is_weight(route.weight) {
+        return Some("one of its weights is no number or below zero");
+    }
+    for request in &route.requests {
+        if !request.path.starts_with('/') {
+            return Some("its path does not start with /");
+        }
+        if request.method == "HEAD" {
+            return Some("HEAD has no body to check");
+        }
+    }
+    None
+}
+
+fn is_weight(number: f64) -> bool {
+    number.is_finite() && number >= 0.0
+}
+
+fn is_positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
 }
 
 fn run_threads(
@@ -270,24 +286,26 @@ fn run_threads(
 
 fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, GeneratorError> {
     // A run is as bound as its busiest thread: the other threads cannot take over its users.
-    let busiest = |share: fn(&Report) -> Option<f64>| {
-        reports
-            .iter()
-            .map(share)
-            .try_fold(0.0, |most: f64, share| Some(most.max(share?)))
+    let (mut cpu_share, mut waited_share) = (Some(0.0), Some(0.0));
+    let (mut users, mut bystander) = (None, None);
+    for report in reports {
+        cpu_share = larger(cpu_share, report.cost.used);
+        waited_share = larger(waited_share, report.cost.waited);
+        merge(&mut users, report.users);
+        if let Some(record) = report.bystander {
+            merge(&mut bystander, record);
+        }
+    }
+    let Some(users) = users else {
+        return Err(GeneratorError::Thread("none was started".to_owned()));
     };
-    let cpu_share = busiest(|report| report.cost.used);
-    let waited_share = busiest(|report| report.cost.waited);
-    let (users, bystanders): (Vec<Record>, Vec<Option<Record>>) = reports
-        .into_iter()
-        .map(|report| (report.users, report.bystander))
-        .unzip();
-    let all = merged(users).ok_or_else(|| GeneratorError::Thread("none was started".to_owned()))?;
     let seconds = load.duration.as_secs_f64();
-    let beside = load.bystander.as_ref().map(|bystander| bystander.spacing);
-    let arrivals = match load.arrivals {
-        Arrivals::Open { spacing, .. } => Some(spacing),
-        Arrivals::Closed { .. } => beside.filter(|spacing| *spacing == Spacing::Poisson),
+    let arrivals = match (load.arrivals, &load.bystander) {
+        (Arrivals::Open { spacing, .. }, _) => Some(spacing),
+        (Arrivals::Closed { .. }, Some(beside)) if beside.spacing == Spacing::Poisson => {
+            Some(Spacing::Poisson)
+        }
+        (Arrivals::Closed { .. }, _) => None,
     };
     Ok(TrafficOutcome {
         generator: GeneratorFacts {
@@ -300,15 +318,19 @@ fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, Gener
             arrivals,
         },
         seconds,
-        users: GroupOutcome::of(all, seconds),
-        bystander: merged(bystanders.into_iter().flatten())
-            .map(|record| GroupOutcome::of(record, seconds)),
+        users: GroupOutcome::of(users, seconds),
+        bystander: bystander.map(|record| GroupOutcome::of(record, seconds)),
     })
 }
 
-fn merged(parts: impl IntoIterator<Item = Record>) -> Option<Record> {
-    parts.into_iter().reduce(|mut all, part| {
-        all.merge(part);
-        all
-    })
+/// Returns the larger share; `None` if one of them is unknown.
+fn larger(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    Some(one?.max(other?))
+}
+
+fn merge(all: &mut Option<Record>, part: Record) {
+    match all {
+        Some(all) => all.merge(part),
+        None => *all = Some(part),
+    }
 }

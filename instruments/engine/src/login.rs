@@ -4,7 +4,7 @@ use hyper::header::SET_COOKIE;
 use serde_json::Value;
 
 use crate::answers::{AnswerError, Asked};
-use crate::load;
+use crate::load::ask::ask_for_all;
 use crate::traffic::Request;
 
 /// A first request, whose answer yields headers for all others.
@@ -27,37 +27,40 @@ impl Login {
         let failed = |why: String| {
             AnswerError::Status(format!("{}: --login {method} {path} {why}", server.who))
         };
-        let target = server.target.clone();
-        let answer = load::ask_for_all(target, [&self.request], server.time_out)
-            .map_err(|why| {
+        let (answer, headers) = match ask_for_all(server.target, &self.request, server.time_out) {
+            Ok(answer) => answer,
+            Err(why) => {
                 let who = server.who;
-                AnswerError::Other(format!(
+                return Err(AnswerError::Other(format!(
                     "{who}: --login {method} {path} got no answer: {why}"
-                ))
-            })?
-            .pop();
-        let Some((answer, headers)) = answer else {
-            return Ok(Vec::new());
+                )));
+            }
         };
         if !(200..400).contains(&answer.status) {
             return Err(failed(format!("is answered with status {}", answer.status)));
         }
-        let cookies: Vec<&str> = headers
-            .get_all(SET_COOKIE)
-            .iter()
-            .filter_map(|cookie| cookie.to_str().ok()?.split(';').next())
-            .collect();
-        let cookie = (!cookies.is_empty()).then(|| ("cookie".to_owned(), cookies.join("; ")));
-        let token = self.token.as_ref().map(|pointer| {
-            let json: Option<Value> = serde_json::from_slice(&answer.body.unwrap_or_default()).ok();
-            let token = match json.as_ref().and_then(|json| json.pointer(pointer)) {
+        let mut found = Vec::new();
+        let mut cookies = Vec::new();
+        for cookie in headers.get_all(SET_COOKIE) {
+            if let Ok(cookie) = cookie.to_str() {
+                let (pair, _attributes) = cookie.split_once(';').unwrap_or((cookie, ""));
+                cookies.push(pair);
+            }
+        }
+        if !cookies.is_empty() {
+            found.push(("cookie".to_owned(), cookies.join("; ")));
+        }
+        if let Some(pointer) = &self.token {
+            // An answer that is no JSON has nothing at any pointer.
+            let body = answer.body.unwrap_or_default();
+            let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let token = match json.pointer(pointer) {
                 Some(Value::String(token)) => token.clone(),
                 Some(Value::Number(token)) => token.to_string(),
                 _ => return Err(failed(format!("has no text at {pointer} of its answer"))),
             };
-            Ok(("authorization".to_owned(), format!("Bearer {token}")))
-        });
-        let found: Vec<(String, String)> = cookie.into_iter().chain(token.transpose()?).collect();
+            found.push(("authorization".to_owned(), format!("Bearer {token}")));
+        }
         if found.is_empty() {
             return Err(failed(
                 "sets no cookie; if it answers with a token, say where, by --login-token /token"

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::figures;
+
 use crate::outcome::Quantile;
 use crate::profile::ProfileKind;
 
@@ -66,13 +67,13 @@ impl Figures {
     }
 
     /// Returns the keys of all figures.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
     /// Returns whether only a lower bound of that metric is known.
-    pub fn is_lower_bound(&self, key: &str) -> bool {
-        self.0.get(key).is_some_and(|(_, is_bound)| *is_bound)
+    fn is_lower_bound(&self, key: &str) -> bool {
+        matches!(self.0.get(key), Some((_, true)))
     }
 
     /// Adds the figure of a metric.
@@ -99,12 +100,12 @@ pub struct Triplet {
 
 /// Returns whether only lower bounds of a metric are known of the base, and of the change, in some of `rounds`.
 pub fn are_bounds(rounds: &[Triplet], key: &str) -> (bool, bool) {
-    let mut all = rounds.iter();
-    let of_base = |round: &Triplet| [&round.base, &round.again].map(|of| of.is_lower_bound(key));
-    (
-        all.clone().any(|round| of_base(round).contains(&true)),
-        all.any(|round| round.change.is_lower_bound(key)),
-    )
+    let (mut of_base, mut of_change) = (false, false);
+    for round in rounds {
+        of_base |= round.base.is_lower_bound(key) || round.again.is_lower_bound(key);
+        of_change |= round.change.is_lower_bound(key);
+    }
+    (of_base, of_change)
 }
 
 /// One figure of a server.
@@ -145,51 +146,52 @@ pub(crate) fn answers_for(quantile: f64) -> f64 {
 impl Metric {
     /// Returns all metrics of a load with these routes.
     pub fn all(routes: &[&str], has_bystander: bool, counters: &[String]) -> Vec<Self> {
-        let latency = |key: &str, label: String| Self::new(key, label, Unit::Ms, Some(false));
-        let percent = |quantile: f64| match quantile {
-            quantile if quantile < 0.6 => "median".to_owned(),
-            quantile => format!("{:.0} %", quantile * 100.0),
-        };
-        let mut all = vec![Self::new(
-            REQUESTS_PER_SECOND,
-            "requests per second".to_owned(),
-            Unit::PerSecond,
-            Some(true),
-        )];
+        let mut all = vec![Self {
+            key: REQUESTS_PER_SECOND.to_owned(),
+            label: "requests per second".to_owned(),
+            unit: Unit::PerSecond,
+            larger_is_better: Some(true),
+        }];
         for (quantile, key) in PERCENTILES {
-            all.push(latency(key, format!("latency, {}", percent(quantile))));
+            let label = format!("latency, {}", percent(quantile));
+            all.push(Self::cost(key, &label, Unit::Ms));
         }
-        for route in routes.iter().filter(|_| routes.len() > 1) {
-            for (quantile, key) in PERCENTILES {
-                let key = route_key(key, route);
-                all.push(latency(&key, format!("{route}, {}", percent(quantile))));
+        if routes.len() > 1 {
+            for route in routes {
+                for (quantile, key) in PERCENTILES {
+                    let label = format!("{route}, {}", percent(quantile));
+                    all.push(Self::cost(&route_key(key, route), &label, Unit::Ms));
+                }
             }
         }
         if has_bystander {
-            all.push(latency("bystander_p50_ms", "bystander, median".to_owned()));
-            all.push(latency(BYSTANDER_P99, "bystander, 99 %".to_owned()));
-        }
-        let label = "CPU time per request".to_owned();
-        all.push(Self::new(CPU_MS, label, Unit::Ms, Some(false)));
-        let label = "peak memory".to_owned();
-        all.push(Self::new(PEAK_MEMORY, label, Unit::Bytes, Some(false)));
-        for counter in counters {
-            all.push(Self::new(
-                counter,
-                counter_label(counter),
-                Unit::Count,
-                None,
+            all.push(Self::cost(
+                "bystander_p50_ms",
+                "bystander, median",
+                Unit::Ms,
             ));
+            all.push(Self::cost(BYSTANDER_P99, "bystander, 99 %", Unit::Ms));
+        }
+        all.push(Self::cost(CPU_MS, "CPU time per request", Unit::Ms));
+        all.push(Self::cost(PEAK_MEMORY, "peak memory", Unit::Bytes));
+        for counter in counters {
+            all.push(Self {
+                key: counter.clone(),
+                label: counter_label(counter),
+                unit: Unit::Count,
+                larger_is_better: None,
+            });
         }
         all
     }
 
-    fn new(key: &str, label: String, unit: Unit, larger_is_better: Option<bool>) -> Self {
+    /// Makes a metric of which less is better.
+    fn cost(key: &str, label: &str, unit: Unit) -> Self {
         Self {
             key: key.to_owned(),
-            label,
+            label: label.to_owned(),
             unit,
-            larger_is_better,
+            larger_is_better: Some(false),
         }
     }
 
@@ -204,6 +206,15 @@ impl Metric {
     }
 }
 
+/// Returns the name of a percentile for people.
+fn percent(quantile: f64) -> String {
+    if quantile < 0.6 {
+        "median".to_owned()
+    } else {
+        format!("{:.0} %", quantile * 100.0)
+    }
+}
+
 /// Returns the key of a percentile of one route.
 pub(crate) fn route_key(percentile: &str, route: &str) -> String {
     format!("{percentile} {route}")
@@ -211,7 +222,7 @@ pub(crate) fn route_key(percentile: &str, route: &str) -> String {
 
 /// Returns whether a counter only ever grows, by the convention for its name. Reports show the growth per request of
 /// such a counter, and of any other the value after the load.
-pub fn grows(counter: &str) -> bool {
+pub(crate) fn grows(counter: &str) -> bool {
     ["_total", "_count", "_sum"]
         .iter()
         .any(|end| counter.ends_with(end))

@@ -64,8 +64,10 @@ impl GeneratorFacts {
     /// was not given: beside another program it may be at its limit with half a CPU.
     pub fn is_bound(&self) -> bool {
         let given = 1.0 - self.waited_share.unwrap_or(0.0).clamp(0.0, 1.0);
-        self.cpu_share
-            .is_some_and(|share| share > Self::BOUND * given)
+        match self.cpu_share {
+            Some(share) => share > Self::BOUND * given,
+            None => false,
+        }
     }
 }
 
@@ -108,7 +110,7 @@ impl Latency {
         let (found, ms) = points.find(|(point, _)| *point + 1e-9 >= quantile)?;
         Some(Quantile {
             ms: *ms,
-            is_lower_bound: self.lower_bound_from.is_some_and(|from| *found >= from),
+            is_lower_bound: *found >= self.lower_bound_from.unwrap_or(f64::INFINITY),
         })
     }
 }

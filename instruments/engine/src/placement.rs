@@ -64,19 +64,22 @@ impl Placement {
         if self.server.is_empty() {
             return "nothing pinned".to_owned();
         }
-        let shared = cores(&self.generator, &|cpu| siblings(Path::new("/sys"), cpu))
-            .iter()
-            .flatten()
-            .flat_map(|cpu| siblings(Path::new("/sys"), *cpu))
-            .any(|cpu| self.server.contains(&cpu));
-        let list = |cpus: &[usize]| {
-            let all: Vec<String> = cpus.iter().map(usize::to_string).collect();
-            all.join(", ")
-        };
+        let mut core = "";
+        for cpu in &self.generator {
+            for sibling in siblings(Path::new("/sys"), *cpu) {
+                if self.server.contains(&sibling) {
+                    core = ", threads of one core";
+                }
+            }
+        }
         let (server, generator) = (list(&self.server), list(&self.generator));
-        let core = if shared { ", threads of one core" } else { "" };
         format!("server on CPU {server}, generator on CPU {generator}{core}")
     }
+}
+
+fn list(cpus: &[usize]) -> String {
+    let all: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    all.join(", ")
 }
 
 /// Groups the CPUs by cores, in rising order.
@@ -97,11 +100,13 @@ fn siblings(sys: &Path, cpu: usize) -> Vec<usize> {
     let file = format!("devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     let list = std::fs::read_to_string(sys.join(file)).unwrap_or_default();
     // `0,4` or `0-1`, as in cpuset(7).
-    let ranges = list.trim().split(',').filter_map(|range| {
+    let mut all: Vec<usize> = Vec::new();
+    for range in list.trim().split(',') {
         let (from, to) = range.split_once('-').unwrap_or((range, range));
-        Some(from.parse().ok()?..=to.parse().ok()?)
-    });
-    let all: Vec<usize> = ranges.flatten().collect();
+        if let (Ok(from), Ok(to)) = (from.parse::<usize>(), to.parse::<usize>()) {
+            all.extend(from..=to);
+        }
+    }
     if all.is_empty() { vec![cpu] } else { all }
 }
 

@@ -58,7 +58,6 @@ impl Profile {
 
     /// Returns the number of samples in which the CPUs had nothing to do.
     pub fn idle(&self) -> u64 {
-        self.capacity
-            .map_or(0, |capacity| capacity.saturating_sub(self.samples))
+        self.capacity.unwrap_or(0).saturating_sub(self.samples)
     }
 }

@@ -7,17 +7,17 @@ const LARGEST_COUNT: f64 = (1_u64 << 53) as f64;
 
 /// One line of Prometheus text: `name value` or `name{labels} value`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample<'a> {
+pub(crate) struct Sample<'a> {
     /// The metric's name.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Set if it is one of several, told apart by labels.
-    pub is_labelled: bool,
+    pub(crate) is_labelled: bool,
     /// Its value, which is finite.
-    pub value: f64,
+    pub(crate) value: f64,
 }
 
 /// Returns the samples of Prometheus text. Skips lines that are no samples, and values that are no finite numbers.
-pub fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
+pub(crate) fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
     text.lines().filter_map(sample)
 }
 
@@ -26,10 +26,15 @@ pub fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
 pub struct Metrics(BTreeMap<String, f64>);
 
 impl Metrics {
-    /// Reads Prometheus text, as [`samples`] does.
+    /// Reads Prometheus text. Skips lines that are no samples, and values that are no finite numbers.
     pub fn parse(text: &str) -> Self {
-        let own = samples(text).filter(|sample| !sample.is_labelled);
-        Self(own.map(|own| (own.name.to_owned(), own.value)).collect())
+        let mut metrics = BTreeMap::new();
+        for sample in samples(text) {
+            if !sample.is_labelled {
+                metrics.insert(sample.name.to_owned(), sample.value);
+            }
+        }
+        Self(metrics)
     }
 
     /// Returns the value of `name`, if the server has it; always finite.
@@ -39,16 +44,19 @@ impl Metrics {
 
     /// Returns the value of `name` as a count; `None` if it is a fraction, below zero, or too large to be exact.
     pub fn count(&self, name: &str) -> Option<u64> {
-        let is_count = |value: &f64| (0.0..=LARGEST_COUNT).contains(value) && value.fract() == 0.0;
+        let value = self.get(name)?;
+        if !(0.0..=LARGEST_COUNT).contains(&value) || value.fract() != 0.0 {
+            return None;
+        }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it is one
-        self.get(name).filter(is_count).map(|value| value as u64)
+        Some(value as u64)
     }
 }
 
 fn sample(line: &str) -> Option<Sample<'_>> {
     let line = line.trim_ascii_start();
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
-    let (name, rest) = line.split_at(line.find(|c| !is_of_name(c))?);
+    let end = line.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':')?;
+    let (name, rest) = line.split_at(end);
     let (is_labelled, rest) = match rest.trim_ascii_start().strip_prefix('{') {
         Some(labels) => (true, &labels[end_of_labels(labels)?..]),
         None => (false, rest.strip_prefix([' ', '\t'])?),
@@ -56,9 +64,13 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     // A time may follow, and then an example of what was counted.
     let mut words = rest.split('#').next()?.split_ascii_whitespace();
     let value: f64 = words.next()?.parse().ok()?;
-    let is_time = words.next().is_none_or(|time| time.parse::<f64>().is_ok());
-    let is_whole = !name.is_empty() && is_time && words.next().is_none();
-    (is_whole && value.is_finite()).then_some(Sample {
+    if let Some(time) = words.next() {
+        time.parse::<f64>().ok()?;
+    }
+    if name.is_empty() || words.next().is_some() || !value.is_finite() {
+        return None;
+    }
+    Some(Sample {
         name,
         is_labelled,
         value,

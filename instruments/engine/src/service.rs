@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::child::{Running, Starting, Tail, last_lines, panics_in, processes};
+use crate::load::ask::get;
 use crate::load::interrupt::Interrupt;
 use crate::load::{Protocol, Target};
-use crate::traffic::Request;
 
 /// Exit status of a command that succeeded.
 const DONE: &str = "exit code 0";
@@ -169,8 +169,10 @@ impl Process {
         if let Some(panic) = panics_in(&errors).pop() {
             return format!("panicked at {panic}");
         }
-        let said = last_lines(&errors).or_else(|| last_lines(&self.output.text()));
-        said.unwrap_or_default()
+        match last_lines(&errors) {
+            Some(said) => said,
+            None => last_lines(&self.output.text()).unwrap_or_default(),
+        }
     }
 }
 
@@ -302,21 +304,21 @@ impl CommandServer {
             SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
         ];
         let time_out = Duration::from_secs(1);
-        let listens = |address: &SocketAddr| TcpStream::connect_timeout(address, time_out).is_ok();
-        let Some(address) = loopback.into_iter().find(listens) else {
-            return false;
-        };
-        self.address = address;
-        launch.ready.is_none_or(|path| {
-            let target = Target {
-                address,
-                protocol: launch.protocol.clone(),
-                headers: Arc::default(),
-            };
-            let request = Request::get(path);
-            crate::load::ask(target, [&request], time_out)
-                .is_ok_and(|answers| (200..300).contains(&answers[0].status))
-        })
+        for address in loopback {
+            if TcpStream::connect_timeout(&address, time_out).is_ok() {
+                self.address = address;
+                let Some(path) = launch.ready else {
+                    return true;
+                };
+                let target = Target {
+                    address,
+                    protocol: launch.protocol.clone(),
+                    headers: Arc::default(),
+                };
+                return get(target, path, time_out).is_ok();
+            }
+        }
+        false
     }
 
     /// Checks that the service has not ended; `when` says what it was doing.
@@ -377,10 +379,8 @@ impl CommandServer {
 ///
 /// Returns an error if the system gives no port of the loopback.
 pub fn free_ports() -> std::io::Result<[u16; 2]> {
-    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let listeners = [open()?, open()?];
-    Ok([
-        listeners[0].local_addr()?.port(),
-        listeners[1].local_addr()?.port(),
-    ])
+    // Both are open at once, so they differ.
+    let one = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok([one.local_addr()?.port(), other.local_addr()?.port()])
 }

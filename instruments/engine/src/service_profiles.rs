@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use crate::folded;
 use crate::load::Target;
+use crate::load::ask::get;
 use crate::metric::SeenByBoth;
 use crate::profile::ProfileKind;
-
-use crate::ask::get;
 
 /// Number of one-second profiles per instrument. The differences between them tell how exact their shares are.
 const TIMES: u32 = 5;
@@ -21,27 +19,46 @@ pub(crate) const AT_MOST: Duration = Duration::from_secs(150);
 /// Takes folded stacks of a service under load, with each instrument. Leaves out an instrument that has no endpoint or
 /// nothing to report.
 pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, Vec<String>)> {
-    let once = |path: &str| {
-        let path = format!("{path}?seconds=1&format=folded&idle=true");
-        let folded = get(target.clone(), &path, TIME_OUT).ok()?;
-        // A service may answer any path with a page of its own.
-        let folded = String::from_utf8(folded).ok()?;
-        folded::total(&folded).is_ok().then_some(folded)
-    };
-    let ask = |kind, path: &str| {
-        // A service without such an endpoint is not asked again.
-        let first = once(path)?;
-        let others = (1..TIMES).filter_map(|_| once(path));
-        Some((kind, std::iter::once(first).chain(others).collect()))
-    };
-    let instruments = [
+    let mut taken = Vec::new();
+    for (kind, path) in [
         (ProfileKind::Await, "/debug/await"),
         (ProfileKind::Cpu, "/debug/pprof/profile"),
-    ];
-    instruments
-        .into_iter()
-        .filter_map(|(kind, path)| ask(kind, path))
-        .collect()
+    ] {
+        // A service without such an endpoint is not asked again.
+        let Some(first) = take_one(target, path) else {
+            continue;
+        };
+        let mut profiles = vec![first];
+        for _ in 1..TIMES {
+            profiles.extend(take_one(target, path));
+        }
+        taken.push((kind, profiles));
+    }
+    taken
+}
+
+fn take_one(target: &Target, path: &str) -> Option<String> {
+    let path = format!("{path}?seconds=1&format=folded&idle=true");
+    let folded = get(target.clone(), &path, TIME_OUT).ok()?;
+    // A service may answer any path with a page of its own.
+    let folded = String::from_utf8(folded).ok()?;
+    if are_folded_stacks(&folded) {
+        Some(folded)
+    } else {
+        None
+    }
+}
+
+/// Returns whether every line of a text has a number of samples at its end.
+fn are_folded_stacks(text: &str) -> bool {
+    for line in text.lines() {
+        match line.trim_end().rsplit_once(' ') {
+            Some((_, count)) if count.parse::<u64>().is_ok() => {}
+            None if line.is_empty() => {}
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// Returns the instruments that both servers have.
@@ -49,16 +66,18 @@ pub(crate) fn paired(
     base: Vec<(ProfileKind, Vec<String>)>,
     change: &[(ProfileKind, Vec<String>)],
 ) -> Vec<SeenByBoth> {
-    let pair = |(kind, base): (ProfileKind, Vec<String>)| {
-        let (_, change) = change.iter().find(|(other, _)| *other == kind)?;
-        Some(SeenByBoth {
-            kind,
-            seconds: TIMES,
-            base,
-            change: change.clone(),
-        })
-    };
-    base.into_iter().filter_map(pair).collect()
+    let mut both = Vec::new();
+    for (kind, base) in base {
+        if let Some((_, change)) = change.iter().find(|(other, _)| *other == kind) {
+            both.push(SeenByBoth {
+                kind,
+                seconds: TIMES,
+                base,
+                change: change.clone(),
+            });
+        }
+    }
+    both
 }
 
 #[cfg(test)]

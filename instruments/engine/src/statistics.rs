@@ -40,19 +40,24 @@ pub fn triplets(count: u32) -> impl Iterator<Item = [Side; 3]> {
 
 /// Alternates two sides, each as often first as second: the first, the second, the second, the first ….
 pub fn abba<T: Copy>(a: T, b: T, pairs: u32) -> impl Iterator<Item = T> {
-    (0..pairs).flat_map(move |pair| if pair % 2 == 0 { [a, b] } else { [b, a] })
+    // The pattern of four is that of two pairs.
+    (0..2 * pairs).map(move |place| {
+        if place % 4 == 0 || place % 4 == 3 {
+            a
+        } else {
+            b
+        }
+    })
 }
 
 /// Returns the geometric mean of ratios: the mean of the reciprocals is the reciprocal of the mean.
-///
-/// `None` without ratios, or with one that is not a finite number above 0.
-pub fn mean_ratio(ratios: &[f64]) -> Option<f64> {
+fn mean_ratio(ratios: &[f64]) -> Option<f64> {
     Some(ratios.first()? * away(&logs(ratios)?)?.exp())
 }
 
 /// Returns the median of ratios: the middle one, or the geometric mean of the middle two.
 ///
-/// `None` as [`mean_ratio`].
+/// `None` without ratios, or with one that is not a finite number above 0.
 pub fn median_ratio(ratios: &[f64]) -> Option<f64> {
     let mut sorted = ratios.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -296,10 +301,13 @@ impl Gains {
 
     /// Returns [`Gains::interval`], or the span from the least to the greatest gain where there are too few rounds.
     pub fn interval_or_span(&self, looks: Looks) -> Option<(f64, f64)> {
-        self.interval(looks).or_else(|| match *sorted(&self.gains) {
+        if let Some(interval) = self.interval(looks) {
+            return Some(interval);
+        }
+        match *sorted(&self.gains) {
             [low, .., high] => Some((low.exp(), high.exp())),
             _ => None,
-        })
+        }
     }
 
     /// Returns the noise floor: in 95 of a hundred new runs with as many rounds, the mean ratio of equal servers lies

@@ -11,7 +11,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tempfile::TempDir;
 
 use crate::child::{Running, Starting, Tail, find, last_lines};
-use crate::load::cpus::{self, FileLimit};
+use crate::load::cpus::{self, Cost, FileLimit};
 use crate::load::interrupt::Interrupt;
 use crate::outcome::{GeneratorFacts, GeneratorKind, Outcome};
 use crate::program;
@@ -215,26 +215,34 @@ impl<'s> Task<'s> {
             .map_err(DriverError::run(self.tool))?;
         let said = Tail::of(child.stderr());
         let (status, cpu) = self.watch(&mut child)?;
-        let mut summary = String::new();
-        let file = File::open(self.summary_path());
-        let read = file.and_then(|file| file.take(LARGEST_SUMMARY).read_to_string(&mut summary));
-        if read.is_err() {
-            let mut words = beside.iter().map(Tail::text);
-            let words = words.find(|said| !said.trim().is_empty());
-            let words = last_lines(&words.unwrap_or_else(|| said.at_the_end()));
+        let Ok(summary) = self.summary() else {
+            let mut words = said.at_the_end();
+            for other in beside.iter().rev() {
+                let text = other.text();
+                if !text.trim().is_empty() {
+                    words = text;
+                }
+            }
             return Err(DriverError::Failed(format!(
                 "{} ended without a result ({status}); it said: {}",
                 self.tool,
-                words.as_deref().unwrap_or("nothing")
+                last_lines(&words).as_deref().unwrap_or("nothing")
             )));
-        }
-        let (cpu_share, waited_share) = cpu.shares(self.recorded, self.cpus_usable()).unzip();
+        };
+        let shares = cpu.shares(self.recorded, self.cpus_usable());
         Ok(Ended {
             summary,
             exit_code: status.code(),
-            cpu_share,
-            waited_share: waited_share.flatten(),
+            cpu_share: shares.used,
+            waited_share: shares.waited,
         })
+    }
+
+    fn summary(&self) -> std::io::Result<String> {
+        let mut summary = String::new();
+        let file = File::open(self.summary_path())?;
+        file.take(LARGEST_SUMMARY).read_to_string(&mut summary)?;
+        Ok(summary)
     }
 
     fn watch(&self, child: &mut Running) -> Result<(ExitStatus, CpuTime), DriverError> {
@@ -263,7 +271,10 @@ impl<'s> Task<'s> {
 
     fn cpus_usable(&self) -> usize {
         let given = match self.settings.cpus.len() {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => match std::thread::available_parallelism() {
+                Ok(all) => all.get(),
+                Err(_) => 1,
+            },
             given => given,
         };
         given.min(self.most_cpus)
@@ -300,29 +311,37 @@ impl CpuTime {
             ProcessRefreshKind::nothing().with_cpu().without_tasks(),
         );
         if let Some(process) = system.process(self.pid) {
-            // Threads that have ended are not counted any more: at the very end, all but one.
-            let before = self.samples.last().and_then(|sample| sample.waited);
-            let now = cpus::process_waited_for_cpu(self.pid.as_u32());
+            let mut waited = cpus::process_waited_for_cpu(self.pid.as_u32());
+            if let Some(before) = self.samples.last() {
+                // Threads that have ended are not counted any more: at the very end, all but one.
+                waited = waited.max(before.waited);
+            }
             self.samples.push(Sample {
                 at: Instant::now(),
                 used: Duration::from_millis(process.accumulated_cpu_time()),
-                waited: now.max(before),
+                waited,
             });
         }
     }
 
     /// Returns the time used and the time waited over the last `span` of the child's life, as shares of the time of
     /// `cpus` CPUs. The load was recorded in that span.
-    fn shares(&self, span: Duration, cpus: usize) -> Option<(f64, Option<f64>)> {
-        let end = self.samples.last()?;
+    fn shares(&self, span: Duration, cpus: usize) -> Cost {
+        let mut shares = Cost {
+            used: None,
+            waited: None,
+        };
+        let Some(end) = self.samples.last() else {
+            return shares;
+        };
         let mut before = self.samples.iter().rev();
-        let start = before.find(|sample| sample.at + span <= end.at)?;
-        let all = (end.at - start.at).as_secs_f64() * cpus as f64;
-        let share = |from, to: Duration| to.saturating_sub(from).as_secs_f64() / all;
-        let waited = start.waited.zip(end.waited);
-        Some((
-            share(start.used, end.used),
-            waited.map(|(from, to)| share(from, to)),
-        ))
+        if let Some(start) = before.find(|sample| sample.at + span <= end.at) {
+            let all = (end.at - start.at).as_secs_f64() * cpus as f64;
+            shares.used = Some(end.used.saturating_sub(start.used).as_secs_f64() / all);
+            if let (Some(from), Some(to)) = (start.waited, end.waited) {
+                shares.waited = Some(to.saturating_sub(from).as_secs_f64() / all);
+            }
+        }
+        shares
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 /// A whole load: its requests, users, schedule and length.
@@ -95,7 +96,8 @@ pub struct Retries {
     /// Pause before an attempt but the first.
     pub pause: Pause,
     /// Most retries of all clients together, as a share of first attempts; `None` for no limit. It is a bucket of
-    /// tokens: each first attempt adds this share of one, up to [`Retries::MOST_SAVED`], and each retry takes one.
+    /// tokens: each first attempt adds this share of one, up to ten on each thread of the generator, and each retry takes
+    /// one.
     pub budget: Option<f64>,
 }
 
@@ -123,7 +125,7 @@ impl Retries {
     };
 
     /// Most retries that a calm time saves up in a budget, on each thread of the generator.
-    pub const MOST_SAVED: f64 = 10.0;
+    pub(crate) const MOST_SAVED: f64 = 10.0;
 }
 
 /// Requests of one kind, reported together.
@@ -217,8 +219,10 @@ impl Expected {
 
     /// Returns whether the body is JSON and compared as such.
     pub(crate) fn is_json(&self) -> bool {
-        let is_json = |body: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
-        self.rule.json.is_some() && self.body.as_deref().is_some_and(is_json)
+        match (&self.rule.json, &self.body) {
+            (Some(_), Some(body)) => serde_json::from_slice::<IgnoredAny>(body).is_ok(),
+            _ => false,
+        }
     }
 
     /// Returns whether `status` is one of the others that are allowed.

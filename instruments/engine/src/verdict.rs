@@ -7,13 +7,13 @@
 //! [`Looks::COMPARISON`]. The tests simulate how often that is wrong.
 
 use crate::figures;
-use crate::metric::{Figures, Metric, Triplet, are_bounds};
+use crate::metric::{Metric, Triplet, are_bounds};
 use serde::Serialize;
 
 use crate::statistics::{FIRST_LOOK, Gains, Looks};
 
 /// Largest ratio between an end of an interval and its middle. A wider interval says nothing, and is none.
-pub const WIDEST: f64 = 100.0;
+const WIDEST: f64 = 100.0;
 
 /// Goal of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,7 +68,7 @@ pub struct Estimate {
     pub ratio: f64,
     /// Interval that holds the true ratio in 98 of a hundred comparisons, whenever they end. Its upper end is infinite
     /// if latencies of the base are only known to be longer than a slice, and its lower end is 0 if those of the change
-    /// are. `None` if both are, with fewer than three rounds, or if it would span more than [`WIDEST`] either way.
+    /// are. `None` if both are, with fewer than three rounds, or if it would span more than a factor of 100 either way.
     pub interval: Option<(f64, f64)>,
     /// `true` if `base` is a lower bound.
     pub is_base_bound: bool,
@@ -88,16 +88,15 @@ impl Estimate {
         let (mut gains, mut bases, mut changes) =
             (Gains::default(), Gains::default(), Gains::default());
         for round in rounds {
-            let figure = |of: &Figures| of.get(&metric.key);
-            let base = [figure(&round.base)?, figure(&round.again)?];
-            let change = [figure(&round.change)?];
+            let key = &metric.key;
+            let base = [round.base.get(key)?, round.again.get(key)?];
+            let change = [round.change.get(key)?];
             gains.add(&base, &change, larger_is_better)?;
             bases.add(&[1.0], &base, true)?;
             changes.add(&[1.0], &change, true)?;
         }
         let looks = Looks::COMPARISON;
         let (is_base_bound, is_change_bound) = are_bounds(rounds, &metric.key);
-        let is_narrow = |(low, high): &(f64, f64)| high / low <= WIDEST * WIDEST;
         let interval = gains.pooled_interval(looks).filter(is_narrow);
         Some(Self {
             base: bases.ratio()?,
@@ -117,6 +116,10 @@ impl Estimate {
     }
 }
 
+fn is_narrow((low, high): &(f64, f64)) -> bool {
+    high / low <= WIDEST * WIDEST
+}
+
 /// Verdict on what was measured: on a comparison with [`Speed`] as its kind, on a proof with another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict<Kind> {
@@ -130,11 +133,6 @@ pub struct Verdict<Kind> {
 
 /// Judges `metric` by the rounds so far. `Inconclusive` means: another round may decide.
 pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> {
-    let verdict = |kind, is_good, reason: String| Verdict {
-        kind,
-        is_good,
-        reason,
-    };
     if rounds.len() < FIRST_LOOK as usize {
         let reason = "too few rounds: give it more time, with --at-most.".to_owned();
         return verdict(Speed::Inconclusive, false, reason);
@@ -226,6 +224,14 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
     }
 }
 
+fn verdict(kind: Speed, is_good: bool, reason: String) -> Verdict<Speed> {
+    Verdict {
+        kind,
+        is_good,
+        reason,
+    }
+}
+
 /// Formats the reason for an undecided difference, with advice.
 fn undecided(seen: &str) -> String {
     format!(
@@ -268,18 +274,19 @@ impl Estimate {
     }
 
     fn parts(&self) -> (String, String) {
-        let ratio = figures::ratio;
-        let alone = |text: String| (text, String::new());
-        match (self.is_base_bound, self.is_change_bound, self.interval) {
-            (true, true, _) => alone("unknown".to_owned()),
-            (true, false, Some((low, _))) => alone(format!("at least {}", ratio(low))),
-            (false, true, Some((_, high))) => alone(format!("at most {}", ratio(high))),
+        let mut interval = String::new();
+        let ratio = match (self.is_base_bound, self.is_change_bound, self.interval) {
+            (true, true, _) => "unknown".to_owned(),
+            (true, false, Some((low, _))) => format!("at least {}", figures::ratio(low)),
+            (false, true, Some((_, high))) => format!("at most {}", figures::ratio(high)),
             (_, _, Some((low, high))) => {
-                let interval = format!(" ({} to {})", ratio(low), ratio(high));
-                (ratio(self.ratio), interval)
+                let (low, high) = (figures::ratio(low), figures::ratio(high));
+                interval = format!(" ({low} to {high})");
+                figures::ratio(self.ratio)
             }
-            (.., None) => alone(ratio(self.ratio)),
-        }
+            (.., None) => figures::ratio(self.ratio),
+        };
+        (ratio, interval)
     }
 
     /// Formats [`Estimate::text`] for a sentence.

@@ -13,6 +13,7 @@ mod pid;
 
 use std::time::Duration;
 
+use engine::load::ask;
 use engine::printable;
 use engine::traffic::{Expected, Request};
 use engine::url::Url;
@@ -152,37 +153,35 @@ fn answer_of(url: &str, path: &str, seconds: f64, is_json: bool) -> Result<Strin
     }
     let format = if is_json { "&format=json" } else { "" };
     // The token is not an option, because others on this machine could read it.
-    let token = std::env::var("DEBUG_TOKEN").ok();
-    let bearer = |token: String| {
+    let mut headers = Vec::new();
+    if let Ok(token) = std::env::var("DEBUG_TOKEN") {
         let value = format!("Bearer {}", token.trim());
-        ("authorization".to_owned(), value)
-    };
+        headers.push(("authorization".to_owned(), value));
+    }
     let request = Request {
         method: "GET".to_owned(),
         path: format!("{path}{format}"),
-        headers: token.map(bearer).into_iter().collect(),
+        headers,
         body: None,
         expected: Expected::of(200, None),
     };
     let time_out = Duration::from_secs_f64(seconds) + TO_WRITE;
     let origin = url.origin();
-    let answers = engine::load::ask(url.address, [&request], time_out).map_err(|why| {
+    let answer = ask::ask(&url.address.into(), &request, time_out).map_err(|why| {
         CliError::invalid(format!(
             "{origin} does not answer ({why}): name the address of the service's debug endpoints, and if they are part \
              of its router, give them a listener of their own (DebugEndpoints::listen)"
         ))
     })?;
-    let answer = answers.into_iter().next();
-    let answer = answer.map(|answer| (answer.status, answer.body.unwrap_or_default()));
-    let (status, body) = answer.unwrap_or_default();
+    let body = answer.body.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
-    match status {
+    match answer.status {
         // A service must not control the reader's terminal.
         200 => Ok(printable(&text)),
         404 => Err(CliError::invalid(format!(
             "{origin} has no /debug/look: it is not the address of debug endpoints, or they are of an earlier version"
         ))),
-        _ => Err(CliError::invalid(format!(
+        status => Err(CliError::invalid(format!(
             "{origin} answered {status}: {}",
             text.trim()
         ))),

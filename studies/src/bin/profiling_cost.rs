@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use course::measurement::load::Exchange;
-use engine::ask::get;
 use engine::figures::{count, percent};
+use engine::load::ask::get;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
 use studies::Failed;

@@ -190,7 +190,7 @@ mod tests {
         let proxy =
             start(move |listener| async move { proxy(&listener, upstream, round_trip).await });
         let began = std::time::Instant::now();
-        let answer = engine::ask::get(proxy.unwrap(), "/", Duration::from_secs(10)).unwrap();
+        let answer = engine::load::ask::get(proxy.unwrap(), "/", Duration::from_secs(10)).unwrap();
         assert_eq!(answer, BODY.as_bytes());
         assert!(began.elapsed() >= 2 * round_trip);
     }

@@ -313,7 +313,7 @@ impl Line<'_> {
             // Users have come by then.
             std::thread::sleep(WARM);
             let path = format!("{endpoint}?seconds=10&format=svg");
-            let svg = engine::ask::get(admin, &path, Duration::from_secs(30));
+            let svg = engine::load::ask::get(admin, &path, Duration::from_secs(30));
             *taken.lock().unwrap_or_else(PoisonError::into_inner) = svg.unwrap_or_default();
         };
         measure(&shop, &self.payments, length, false, &take, self.interrupt)?;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use crate::analysis::heap::{self, HeapProfile};
 use crate::bench::rounds::{Bench, RunError};
 use crate::bench::server::{Server, ServerError};
+use drawing::folded;
 use engine::figures;
-use engine::folded;
 use engine::load::GeneratorError;
 use engine::load::interrupt::Interrupt;
 use engine::profile::{Profile, ProfileKind};
@@ -252,8 +252,9 @@ fn heap_formats(ask: Ask<'_>, variant: &str, seconds: f64) -> Result<Formats, Se
     let path = format!("/debug/heap?seconds={seconds}");
     let json = ask(&path)?;
     let strange = |error: serde_json::Error| {
-        let reason = format!("what it answered is not a heap profile: {error}");
-        ServerError::no(variant, &path, reason)
+        ServerError::Failed(format!(
+            "the {variant} server gave no {path}: what it answered is not a heap profile: {error}"
+        ))
     };
     let json = heap::portable(&json).map_err(strange)?;
     let profile = HeapProfile::read(&json).map_err(strange)?;

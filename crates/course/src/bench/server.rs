@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use sysinfo::System;
 
-use engine::ask::{Unanswered, get, get_unless};
 use engine::child::{self, Running, Starting, Tail, panics_in};
+use engine::load::ask::{Unanswered, get, get_unless};
 use engine::load::interrupt::Interrupt;
 use engine::prometheus::Metrics;
 
@@ -90,11 +90,17 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// Makes the error of a server of `variant` that gave no answer for `path`.
-    pub(crate) fn no(variant: &str, path: &str, reason: impl std::fmt::Display) -> Self {
+    /// Makes the error of a server of `variant` that gave no answer for `path`. Only a time-out may be the fault of
+    /// other programs.
+    pub(crate) fn no(variant: &str, path: &str, reason: &Unanswered) -> Self {
+        let advice = match reason {
+            Unanswered::TimeOut => {
+                "; if other programs keep the machine busy, close them and run this again"
+            }
+            Unanswered::Grpc(_) | Unanswered::Failed(_) => "",
+        };
         Self::Failed(format!(
-            "the {variant} server gave no {path}: {reason}; if other programs keep the machine busy, close them and run \
-             this again"
+            "the {variant} server gave no {path}: {reason}{advice}"
         ))
     }
 }
@@ -256,7 +262,7 @@ impl Server {
     /// Fails if it does not answer within `time_out`, or refuses.
     pub fn ask(&self, path: &str, time_out: Duration) -> Result<Vec<u8>, ServerError> {
         get(self.admin, path, time_out)
-            .map_err(|reason| ServerError::no(&self.variant, path, reason))
+            .map_err(|reason| ServerError::no(&self.variant, path, &reason))
     }
 
     /// Requests `path` like [`Server::ask`], but gives up as soon as `interrupt` is set, because a profile
@@ -271,10 +277,11 @@ impl Server {
         path: &str,
         time_out: Duration,
     ) -> Result<Vec<u8>, ServerError> {
-        get_unless(interrupt, self.admin, path, time_out).map_err(|why| match why {
-            Unanswered::Interrupted => ServerError::Interrupted,
-            Unanswered::Failed(reason) => ServerError::no(&self.variant, path, reason),
-        })
+        match get_unless(interrupt, self.admin, path, time_out) {
+            Ok(Some(body)) => Ok(body),
+            Ok(None) => Err(ServerError::Interrupted),
+            Err(reason) => Err(ServerError::no(&self.variant, path, &reason)),
+        }
     }
 }
 
@@ -347,5 +354,20 @@ mod tests {
         let ports: Vec<u16> = addresses(line).iter().map(SocketAddr::port).collect();
         assert_eq!(ports, [8080, 6060]);
         assert!(addresses("warming up").is_empty());
+    }
+
+    #[test]
+    fn only_a_time_out_may_be_the_fault_of_other_programs() {
+        let said = |reason| ServerError::no("problem", "/metrics", &reason).to_string();
+        assert_eq!(
+            said(Unanswered::TimeOut),
+            "the problem server gave no /metrics: time_out; if other programs keep the machine busy, close them and run \
+             this again"
+        );
+        let refused = "connect: connection refused";
+        assert_eq!(
+            said(Unanswered::Failed(refused.to_owned())),
+            format!("the problem server gave no /metrics: {refused}")
+        );
     }
 }

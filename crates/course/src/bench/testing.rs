@@ -13,7 +13,7 @@ use engine::outcome::Outcome;
 use engine::prometheus::Metrics;
 use engine::traffic::Traffic;
 
-use engine::ask::send;
+use engine::load::ask::send;
 
 use crate::bench::server::{Launch, Server, ServerError};
 
@@ -82,8 +82,10 @@ pub fn post(path: &str, body: &str, answer: &str) -> Exchange {
 ///
 /// Returns a status that is not a success, with the text that came with it.
 pub fn ask(server: &Server, exchange: &Exchange) -> Result<String, String> {
-    let body = send(server.service(), &exchange.into(), TIME_OUT)?;
-    Ok(String::from_utf8(body).expect("text"))
+    match send(server.service(), &exchange.into(), TIME_OUT) {
+        Ok(body) => Ok(String::from_utf8(body).expect("text")),
+        Err(reason) => Err(reason.to_string()),
+    }
 }
 
 /// Sends `GET path` and returns the answer.

@@ -154,8 +154,8 @@ fn misses_a_bound(chapter: &ChapterFile, round: &Round, users: u32) -> bool {
 
 /// Asks the problem, which is slow but correct, for the right answer.
 fn right_answer(server: &Server, exchange: &Exchange) -> Result<String, RunError> {
-    let body = engine::ask::send(server.service(), &exchange.into(), FIRST_ANSWER)
-        .map_err(|reason| ServerError::no(PROBLEM, &exchange.path, reason))?;
+    let body = engine::load::ask::send(server.service(), &exchange.into(), FIRST_ANSWER)
+        .map_err(|reason| ServerError::no(PROBLEM, &exchange.path, &reason))?;
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 

@@ -1,8 +1,8 @@
 //! Boxes of the still pictures: what a recorded stack is called there, with the names that a reader knows.
 
 use drawing::flamegraph::{Boxes, busy, in_flight};
+use drawing::folded;
 use ecosystem::{crate_of, place_of, wait_in};
-use engine::folded;
 use engine::{
     figures,
     profile::{Profile, ProfileKind},

@@ -27,7 +27,7 @@ use crate::report::{
     table,
 };
 use drawing::flamegraph::{self, Picture};
-use engine::folded;
+use drawing::folded;
 use engine::{
     figures,
     profile::{Profile, ProfileKind},

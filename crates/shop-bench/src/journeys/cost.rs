@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::ask;
 use engine::child::processes;
+use engine::load::ask;
 use engine::load::cpus;
 use serde::{Deserialize, Serialize};
 

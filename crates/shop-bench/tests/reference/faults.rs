@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use engine::ask;
+use engine::load::ask;
 use engine::load::interrupt::Interrupt;
 use engine::placement::Placement;
 use serde_json::Value;

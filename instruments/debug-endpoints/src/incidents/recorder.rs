@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use diagnosis::printable;
 use serde::Serialize;
 
 use crate::incidents::date::utc;
@@ -276,13 +277,13 @@ fn line(kind: Kind, sentences: &[String]) -> String {
         line.push_str(": ");
         line.push_str(headline.trim_end_matches('.'));
     }
+    // Names of routes come from clients.
+    let mut line = printable(&line).replace(['\n', '\t'], " ");
     let mut end = line.len().min(LONGEST_LINE);
     while !line.is_char_boundary(end) {
         end -= 1;
     }
     line.truncate(end);
-    // Names of routes come from clients.
-    let line = line.replace(char::is_control, "\u{fffd}");
     format!("{line} [/debug/incidents]")
 }
 
@@ -368,6 +369,15 @@ mod tests {
             "{line}"
         );
         assert!(!has_line("at 3:4 and (nothing)"));
+    }
+
+    #[test]
+    fn a_route_of_a_client_neither_turns_nor_hides_the_line() {
+        let said = ["GET /a\u{202e}b\u{200b}\u{1b}[2J is late.".to_owned()];
+        assert_eq!(
+            line(Kind::Late, &said),
+            "incident (late): GET /a\\u202eb\\u200b\\u001b[2J is late [/debug/incidents]"
+        );
     }
 
     #[test]

@@ -57,13 +57,13 @@ impl Boxes {
     /// Returns the widest box with a top of its own, its name and its share, except the one called `except`. The top is
     /// what no box lies above.
     pub fn widest_top(&self, except: &str) -> Option<(String, String)> {
-        let mut widest: Option<(&str, u64)> = None;
+        let (mut widest, mut most) = (None, 0);
         self.tops(&mut |name, weight| {
-            if name != except && widest.is_none_or(|(_, most)| weight > most) {
-                widest = Some((name, weight));
+            if name != except && (widest.is_none() || weight > most) {
+                (widest, most) = (Some(name), weight);
             }
         });
-        widest.map(|(name, weight)| (name.to_owned(), share(weight, self.weight)))
+        Some((widest?.to_owned(), share(most, self.weight)))
     }
 
     /// Calls `see` for every box above which there is none.
@@ -107,7 +107,10 @@ impl Boxes {
                 colour(name)
             );
             for (pointed, widest) in pointed.iter().zip(&mut widest) {
-                let is_wider = widest.as_ref().is_none_or(|widest| widest.width < width);
+                let is_wider = match widest {
+                    Some(widest) => widest.width < width,
+                    None => true,
+                };
                 if name.starts_with(pointed) && is_wider {
                     *widest = Some(Call {
                         x,
@@ -171,20 +174,31 @@ struct Call {
     share: String,
 }
 
+impl Call {
+    /// Returns the place of its line, in px from the left.
+    fn at(&self) -> f64 {
+        self.x + (self.width / 2.0).min(8.0)
+    }
+
+    /// Returns the key by which call-outs come in their order.
+    fn order(&self) -> f64 {
+        let at = self.at();
+        if is_right(at) { -at } else { at }
+    }
+}
+
+fn is_right(at: f64) -> bool {
+    at > WIDTH / 2.0
+}
+
 /// Draws a line of text for each call-out, and a line to its box. The call-outs on the right come first, from the
 /// right, with their texts to the left of their lines. In this order no line runs through a text. A text that has no
 /// room beside its line stands above it.
 fn calls(mut calls: Vec<Call>) -> String {
-    let at = |call: &Call| call.x + (call.width / 2.0).min(8.0);
-    let is_right = |at: f64| at > WIDTH / 2.0;
-    let order = |call: &Call| match at(call) {
-        right if is_right(right) => -right,
-        left => left,
-    };
-    calls.sort_by(|a, b| order(a).total_cmp(&order(b)));
+    calls.sort_by(|a, b| a.order().total_cmp(&b.order()));
     let mut drawn = String::new();
     for (place, call) in calls.iter().enumerate() {
-        let (at, y) = (at(call), TITLE + CALL * place as f64);
+        let (at, y) = (call.at(), TITLE + CALL * place as f64);
         let said = with_share(&call.name, &call.share, WIDTH - 2.0 * GAP);
         let width = width_of(&said);
         let beside = if is_right(at) {
@@ -256,7 +270,10 @@ fn shortened(text: &str, room: f64) -> Option<String> {
         }
         beginning = longer;
     }
-    (beginning.chars().count() >= FEWEST_LETTERS).then(|| beginning + "…")
+    if beginning.chars().count() < FEWEST_LETTERS {
+        return None;
+    }
+    Some(beginning + "…")
 }
 
 /// Returns the width of a text in `DejaVu Sans`, which is wider than what most systems have. Letters of similar width

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::folded::{NoCount, stacks};
 use engine::figures;
-use engine::folded::{NoCount, stacks};
 
 /// Marks of the call-outs. They stand behind the names of frames, because the drawing cuts long names at their
 /// beginning.
@@ -75,14 +75,18 @@ pub(super) fn point(folded: &str, own: &str, all: u64) -> Result<Pointed, NoCoun
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{marked} {count}");
     }
-    let legend = chosen.iter().zip(MARKS).map(|((path, word), mark)| {
+    let mut legend = Vec::new();
+    for ((path, word), mark) in chosen.iter().zip(MARKS) {
         let share = widths[path] as f64 / all.max(1) as f64;
         // The share comes first, because a phone cuts long lines.
         let frame = short(last(path));
-        format!("{mark} {word}, {}: {frame}", figures::percent(share))
-    });
+        legend.push(format!(
+            "{mark} {word}, {}: {frame}",
+            figures::percent(share)
+        ));
+    }
     Ok(Pointed {
-        legend: legend.collect(),
+        legend,
         folded: text,
     })
 }
@@ -111,32 +115,36 @@ fn widest_of<'a>(widths: &Widths<'a>, own: &str) -> Option<&'a str> {
 
 /// Returns whether a frame is of the crate `own`.
 fn is_of(frame: &str, own: &str) -> bool {
-    let name = frame.trim_start_matches(['<', '&']).strip_prefix(own);
-    name.is_some_and(|rest| rest.starts_with("::"))
+    match frame.trim_start_matches(['<', '&']).strip_prefix(own) {
+        Some(rest) => rest.starts_with("::"),
+        None => false,
+    }
 }
 
 /// Returns the highest frame above `from` that has most of its width, or a good part of it.
 fn most_of<'a>(widths: &Widths<'a>, from: &'a str) -> &'a str {
-    let above = |least: f64| {
-        let above = widths.iter().filter(move |(path, width)| {
-            let rest = path.strip_prefix(from);
-            rest.is_some_and(|rest| rest.starts_with(';')) && **width as f64 >= least
-        });
-        above.max_by_key(|(path, width)| (depth(path), **width))
-    };
-    let most = SHARES
-        .iter()
-        .find_map(|share| above(share * widths[from] as f64));
-    most.map_or(from, |(path, _)| *path)
+    for share in SHARES {
+        let least = share * widths[from] as f64;
+        let above = widths
+            .iter()
+            .filter(|(path, width)| is_above(path, from) && **width as f64 >= least);
+        if let Some((path, _)) = above.max_by_key(|(path, width)| (depth(path), **width)) {
+            return path;
+        }
+    }
+    from
 }
 
 /// Returns whether one of two frames lies above the other, or both are the same.
 fn is_related(one: &str, other: &str) -> bool {
-    let above = |low: &str, high: &str| {
-        high.strip_prefix(low)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(';'))
-    };
-    above(one, other) || above(other, one)
+    one == other || is_above(one, other) || is_above(other, one)
+}
+
+fn is_above(high: &str, low: &str) -> bool {
+    match high.strip_prefix(low) {
+        Some(rest) => rest.starts_with(';'),
+        None => false,
+    }
 }
 
 fn last(path: &str) -> &str {
@@ -159,12 +167,14 @@ pub(super) fn short(frame: &str) -> String {
     }
     let mut plain = String::new();
     let mut depth = 0_u32;
-    let inner = frame.strip_prefix('<').and_then(|rest| {
-        let (of_type, method) = rest.rsplit_once(">::")?;
-        let of_type = of_type.split(" as ").next().unwrap_or(of_type);
-        Some(format!("{of_type}::{method}"))
-    });
-    for c in inner.as_deref().unwrap_or(frame).chars() {
+    let mut name = frame.to_owned();
+    if let Some(rest) = frame.strip_prefix('<')
+        && let Some((of_type, method)) = rest.rsplit_once(">::")
+    {
+        let (of_type, _) = of_type.split_once(" as ").unwrap_or((of_type, ""));
+        name = format!("{of_type}::{method}");
+    }
+    for c in name.chars() {
         match c {
             '<' => depth += 1,
             '>' => depth = depth.saturating_sub(1),
@@ -177,13 +187,11 @@ pub(super) fn short(frame: &str) -> String {
         return plain;
     }
     let parts: Vec<&str> = plain.split("::").filter(|part| !part.is_empty()).collect();
-    let last = |count: usize| parts[parts.len().saturating_sub(count)..].join("::");
-    let last_two = last(2);
+    let last_two = parts[parts.len().saturating_sub(2)..].join("::");
     if last_two.len() <= LONG {
-        last_two
-    } else {
-        last(1)
+        return last_two;
     }
+    parts.last().copied().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use crate::folded::{NoCount, stacks};
 use ecosystem::{LANGUAGE, carriers, crate_of, place_of, starts_thread};
-use engine::folded::{NoCount, stacks};
 
 /// Modules of the listener and its connections, which carry requests as well. The rest of their crate does work.
 const LISTENER: [&str; 2] = ["lab::listener::", "lab::connection::"];

@@ -26,7 +26,11 @@ pub fn of(svg: &str, title: &str) -> Markup {
 
 /// Returns the picture's height in px, from its first tag.
 fn height(svg: &str) -> u32 {
-    svg.split_once(" height=\"")
-        .and_then(|(_, rest)| rest.split_once('"')?.0.parse().ok())
-        .unwrap_or(400)
+    if let Some((_, rest)) = svg.split_once(" height=\"")
+        && let Some((number, _)) = rest.split_once('"')
+        && let Ok(height) = number.parse()
+    {
+        return height;
+    }
+    400
 }

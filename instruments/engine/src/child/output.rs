@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ impl Tail {
         let lines = Arc::<Mutex<VecDeque<String>>>::default();
         let kept = Arc::clone(&lines);
         let reader = each_line(output, LINE_KEPT, move |line| {
-            let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lines = locked(&kept);
             if lines.len() == LINES_KEPT {
                 lines.pop_front();
             }
@@ -42,19 +42,27 @@ impl Tail {
     /// Returns the last lines of a process that has ended, the very last one among them.
     pub fn at_the_end(&self) -> String {
         let began = Instant::now();
-        let is_read = || self.reader.as_ref().is_none_or(JoinHandle::is_finished);
-        // Another process may hold the output open.
-        while !is_read() && began.elapsed() < LATE {
-            std::thread::sleep(Duration::from_millis(5));
+        if let Some(reader) = &self.reader {
+            // Another process may hold the output open.
+            while !reader.is_finished() && began.elapsed() < LATE {
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
         self.text()
     }
 
     /// Returns the lines so far, safe for a terminal.
     pub fn text(&self) -> String {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        printable(&lines.join("\n"))
+        let mut lines = locked(&self.lines);
+        printable(&lines.make_contiguous().join("\n"))
+    }
+}
+
+/// Locks the lines. A thread that panics has left them whole.
+fn locked(lines: &Mutex<VecDeque<String>>) -> MutexGuard<'_, VecDeque<String>> {
+    match lines.lock() {
+        Ok(lines) => lines,
+        Err(poisoned) => poisoned.into_inner(),
     }
 }
 
@@ -113,40 +121,49 @@ fn next_line(output: &mut impl BufRead, longest: usize) -> Option<String> {
         is_begun = true;
         let end = bytes.iter().position(|&byte| byte == b'\n');
         let piece = &bytes[..end.unwrap_or(bytes.len())];
+        let used = match end {
+            Some(end) => end + 1,
+            None => bytes.len(),
+        };
         line.extend_from_slice(&piece[..piece.len().min(longest - line.len())]);
-        let used = end.map_or(bytes.len(), |end| end + 1);
         output.consume(used);
         if end.is_some() {
             break;
         }
     }
+    if !is_begun {
+        return None;
+    }
     if line.last() == Some(&b'\r') {
         line.pop();
     }
-    is_begun.then(|| String::from_utf8_lossy(&line).into_owned())
+    Some(String::from_utf8_lossy(&line).into_owned())
 }
 
 /// Returns the last lines of an output on one line; `None` if there are none.
 pub(crate) fn last_lines(text: &str) -> Option<String> {
     const MOST: usize = 6;
-    let lines = text.lines().map(str::trim);
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(MOST)..];
-    (!last.is_empty()).then(|| last.join(" | "))
+    let mut lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.retain(|line| !line.is_empty());
+    if lines.is_empty() {
+        return None;
+    }
+    Some(lines[lines.len().saturating_sub(MOST)..].join(" | "))
 }
 
 /// Returns the panics in an output, each with its place.
 ///
 /// Rust prints `thread 'x' (id) panicked at file:line:column:` and the message on the next line.
 pub fn panics_in(words: &str) -> Vec<String> {
-    let lines: Vec<&str> = words.lines().collect();
-    let mut panics: Vec<String> = lines
-        .windows(2)
-        .filter_map(|pair| {
-            let (_, place) = pair[0].split_once(" panicked at ")?;
-            Some(format!("{} {}", place, pair[1]))
-        })
-        .collect();
+    let mut panics = Vec::new();
+    let mut lines = words.lines().peekable();
+    while let Some(line) = lines.next() {
+        if let Some((_, place)) = line.split_once(" panicked at ")
+            && let Some(message) = lines.peek()
+        {
+            panics.push(format!("{place} {message}"));
+        }
+    }
     panics.dedup();
     panics
 }

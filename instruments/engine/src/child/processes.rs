@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
+#[cfg(unix)]
+use rustix::process::Pid;
+
 /// One living process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -39,29 +42,40 @@ pub(super) fn adopt_orphans() {
 pub(super) fn bury(group: u32, killed: &[Process]) {
     #[cfg(target_os = "linux")]
     {
-        use rustix::io::Result;
-        use rustix::process::{Pid, WaitOptions, WaitStatus, waitpgid, waitpid};
+        use rustix::process::{WaitOptions, waitpgid, waitpid};
 
-        type Waited = Result<Option<(Pid, WaitStatus)>>;
-        let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
-        let wait = |waited: &dyn Fn() -> Waited| {
-            // A process that hangs in the kernel stays until this process ends.
-            for _ in 0..20 {
-                match waited() {
-                    Ok(None) => std::thread::sleep(std::time::Duration::from_millis(5)),
-                    Ok(Some(_)) => {}
-                    Err(_) => break,
-                }
+        for process in killed {
+            if let Some(pid) = pid(process.id) {
+                wait(&|| waitpid(Some(pid), WaitOptions::NOHANG));
             }
-        };
-        for killed in killed.iter().filter_map(|process| pid(process.id)) {
-            wait(&|| waitpid(Some(killed), WaitOptions::NOHANG));
         }
         if let Some(group) = pid(group) {
             wait(&|| waitpgid(group, WaitOptions::NOHANG));
         }
     }
     let _ = (group, killed);
+}
+
+/// Result of asking the system whether a process has ended.
+#[cfg(target_os = "linux")]
+type Waited = rustix::io::Result<Option<(Pid, rustix::process::WaitStatus)>>;
+
+/// Calls `waited` until nothing is left to wait for. A process that hangs in the kernel stays until this process ends.
+#[cfg(target_os = "linux")]
+fn wait(waited: &dyn Fn() -> Waited) {
+    for _ in 0..20 {
+        match waited() {
+            Ok(None) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            Ok(Some(_)) => {}
+            Err(_) => break,
+        }
+    }
+}
+
+/// Returns the number of a process or group as the system's calls take it; `None` for 0 and above `i32::MAX`.
+#[cfg(unix)]
+pub(super) fn pid(id: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(id).ok()?)
 }
 
 /// Returns the living descendants of `ancestor`; `None` where the system does not tell. If `ancestor` is a child of
@@ -74,9 +88,11 @@ pub fn below(ancestor: u32) -> Option<Vec<Process>> {
     }
     let mut found = children.remove(&ancestor).unwrap_or_default();
     if ancestor != this {
-        let adopted = children.remove(&this).unwrap_or_default();
-        let is_its = |one: &Process| one.id != ancestor && one.was_started_by(ancestor);
-        found.extend(adopted.into_iter().filter(is_its));
+        for adopted in children.remove(&this).unwrap_or_default() {
+            if adopted.id != ancestor && adopted.was_started_by(ancestor) {
+                found.push(adopted);
+            }
+        }
     }
     let mut next = 0;
     while let Some(one) = found.get(next) {
@@ -112,10 +128,13 @@ impl Process {
 }
 
 fn all() -> Option<Vec<Process>> {
-    let entries = fs::read_dir("/proc").ok()?.flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let all: Vec<Process> = ids.filter_map(one).collect();
-    (!all.is_empty()).then_some(all)
+    let mut all = Vec::new();
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        if let Ok(id) = entry.file_name().to_string_lossy().parse() {
+            all.extend(one(id));
+        }
+    }
+    if all.is_empty() { None } else { Some(all) }
 }
 
 fn one(id: u32) -> Option<Process> {
@@ -125,16 +144,16 @@ fn one(id: u32) -> Option<Process> {
 fn process_in(id: u32, stat: &str) -> Option<Process> {
     // The name in parentheses may hold anything; the fields begin after it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    let ticks = fields
-        .get(11..15)?
-        .iter()
-        .map(|field| field.parse::<u64>().ok());
+    let mut ticks = 0;
+    for field in fields.get(11..15)? {
+        ticks += field.parse::<u64>().ok()?;
+    }
     Some(Process {
         id,
         is_over: matches!(fields[0], "Z" | "X"),
-        parent: fields.get(1)?.parse().ok()?,
-        group: fields.get(2)?.parse().ok()?,
-        ticks: ticks.sum::<Option<u64>>()?,
+        parent: fields[1].parse().ok()?,
+        group: fields[2].parse().ok()?,
+        ticks,
     })
 }
 
@@ -145,17 +164,23 @@ pub fn cpu_seconds(processes: &[Process]) -> f64 {
 
 /// Returns the sum of the most memory that each of them held at once, in bytes.
 pub(crate) fn peak_memory(processes: &[Process]) -> Option<f64> {
-    let peaks = processes.iter().map(|one| {
-        let status = fs::read_to_string(format!("/proc/{}/status", one.id)).ok()?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))?;
-        let kib: f64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-        Some(kib * 1024.0)
-    });
-    // A process may end between being found and being asked.
-    let peaks: Vec<f64> = peaks.flatten().collect();
-    (!peaks.is_empty()).then(|| peaks.iter().sum())
+    let mut sum = None;
+    for one in processes {
+        // A process may end between being found and being asked.
+        if let Some(bytes) = peak_memory_of(one.id) {
+            sum = Some(sum.unwrap_or(0.0) + bytes);
+        }
+    }
+    sum
+}
+
+fn peak_memory_of(id: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kib * 1024.0)
 }
 
 /// CPU time of some CPUs up to a moment, and that of the programs which are measured on them.
@@ -226,10 +251,17 @@ fn all_cpus(stat: &str) -> Vec<usize> {
 /// Returns the ticks in the line `name` of `/proc/stat`: user, nice, system, idle, waiting, interrupts, soft
 /// interrupts, stolen.
 fn cpu_ticks(stat: &str, name: &str) -> Option<[u64; 8]> {
-    let mut lines = stat.lines().map(str::split_ascii_whitespace);
-    let fields = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
-    let fields: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
-    fields.get(..8)?.try_into().ok()
+    for line in stat.lines() {
+        let mut words = line.split_ascii_whitespace();
+        if words.next() == Some(name) {
+            let mut ticks = [0; 8];
+            for tick in &mut ticks {
+                *tick = words.next()?.parse().ok()?;
+            }
+            return Some(ticks);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -10,14 +10,15 @@ use crate::metric::{
     CPU_MS, Figures, PEAK_MEMORY, PERCENTILES, REQUESTS_PER_SECOND, Triplet, answers_for, grows,
     route_key,
 };
+use crate::outcome::Quantile;
 use crate::prometheus::samples;
 use crate::traffic::Traffic;
 
 use super::asked::{Comparison, ComparisonError, Side};
 use crate::answers::Asked;
-use crate::ask::get;
 use crate::child::processes::CpuTimes;
 use crate::event::Event;
+use crate::load::ask::get;
 use crate::service::{CommandServer, Launch};
 use crate::statistics;
 
@@ -38,6 +39,7 @@ pub(super) const DISTURBED: f64 = 0.1;
 pub(super) const SLICES: usize = 2;
 pub(super) const BASE: usize = statistics::Side::Base as usize;
 pub(super) const CHANGE: usize = statistics::Side::Change as usize;
+const AGAIN: usize = statistics::Side::Again as usize;
 
 /// Names of the three servers, in their order.
 pub(super) const NAMES: [&str; 3] = ["base", "change", "base (again)"];
@@ -167,6 +169,7 @@ impl Comparison<'_> {
             Ok(outcome) => fault(outcome),
             Err(_) => None,
         };
+
         if let Some(server) = &mut servers[index].process {
             // A server that dies closes its connections a moment before it has ended.
             let time = if fault.is_some() {
@@ -197,12 +200,12 @@ impl Comparison<'_> {
     ) -> Result<(Triplet, Spoilt), ComparisonError> {
         let mut seen: [Seen; 3] = std::array::from_fn(|_| Seen::default());
         let mut spoilt = Spoilt::default();
-        let there = order.map(|side| side as usize);
-        let back = there.into_iter().rev();
-        for (place, index) in there.into_iter().chain(back).enumerate() {
+        let [first, second, third] = order.map(|side| side as usize);
+        let slices = [first, second, third, third, second, first];
+        for (place, index) in slices.into_iter().enumerate() {
             let (round, slice, name) = (number + 1, place + 1, NAMES[index]);
             self.begins(&format!("round {round}, slice {slice} of 6: {name}"));
-            let is_first = place < there.len() && servers[index].process.is_some();
+            let is_first = place < order.len() && servers[index].process.is_some();
             let slice = Traffic {
                 warm_up: if is_first {
                     traffic.warm_up
@@ -211,8 +214,10 @@ impl Comparison<'_> {
                 },
                 ..traffic.clone()
             };
-            let read = |server: &Instance| has_counters.then(|| self.read(server));
-            let counted = read(&servers[index]);
+            let mut counted = BTreeMap::new();
+            if has_counters {
+                counted = self.read(&servers[index]);
+            }
             let before = self.cpu_times(servers);
             let cpu_before = servers[index].cpu_s();
             let outcome = self.load(servers, index, &slice)?;
@@ -225,31 +230,24 @@ impl Comparison<'_> {
             if let (Some(before), Some(now)) = (before, self.cpu_times(servers)) {
                 spoilt.foreign = spoilt.foreign.max(before.used_by_others(&now));
             }
-            let generator = &outcome.generator;
-            let so_far = spoilt.generator_cpu.into_iter();
-            spoilt.generator_cpu = most(so_far.chain(generator.cpu_share));
-            spoilt.is_generator_bound |= generator.is_bound();
+            if let Some(share) = outcome.generator.cpu_share {
+                spoilt.generator_cpu = Some(spoilt.generator_cpu.unwrap_or(0.0).max(share));
+            }
+            spoilt.is_generator_bound |= outcome.generator.is_bound();
             spoilt.is_unsettled |= !is_settled;
             spoilt.is_silent |= outcome.users.completed == 0;
-            if let (Some(before), Some(after)) = (counted, read(&servers[index])) {
-                seen[index].count(&before, after);
+            if has_counters {
+                seen[index].count(&counted, self.read(&servers[index]));
             }
             seen[index].add(outcome, cpu_s);
         }
-        let mut figures = Vec::new();
-        for (index, seen) in seen.into_iter().enumerate() {
-            figures.push(self.figures(&seen, &servers[index], traffic));
-        }
-        let mut figures = figures.into_iter();
-        let mut next = || figures.next().unwrap_or_default();
-        Ok((
-            Triplet {
-                base: next(),
-                change: next(),
-                again: next(),
-            },
-            spoilt,
-        ))
+        let [base, change, again] = &seen;
+        let round = Triplet {
+            base: self.figures(base, &servers[BASE], traffic),
+            change: self.figures(change, &servers[CHANGE], traffic),
+            again: self.figures(again, &servers[AGAIN], traffic),
+        };
+        Ok((round, spoilt))
     }
 
     /// Returns the CPU time so far on the CPUs of the servers; `None` if nothing is pinned, because the generator shares
@@ -273,24 +271,18 @@ impl Comparison<'_> {
                 None => all = Some(route.clone()),
             }
         }
-        let mut told = |latencies: &Latencies, name: &dyn Fn(&str) -> String| {
-            for (quantile, key) in PERCENTILES {
-                let asked = latencies.count() + latencies.unanswered();
-                if asked as f64 * 1.05 >= answers_for(quantile)
-                    && let Some(latency) = latencies.at(quantile)
-                {
-                    figures.insert_quantile(name(key), latency);
+        for (quantile, key) in PERCENTILES {
+            if let Some(latency) = percentile(all.as_ref(), quantile) {
+                figures.insert_quantile(key.to_owned(), latency);
+            }
+            for (route, latencies) in traffic.routes.iter().zip(&seen.routes) {
+                if let Some(latency) = percentile(Some(latencies), quantile) {
+                    figures.insert_quantile(route_key(key, &route.name), latency);
                 }
             }
-        };
-        if let Some(all) = &all {
-            told(all, &str::to_owned);
-        }
-        for (route, latencies) in traffic.routes.iter().zip(&seen.routes) {
-            told(latencies, &|key| route_key(key, &route.name));
-        }
-        if let Some(bystander) = &seen.bystander {
-            told(bystander, &|key| format!("bystander_{key}"));
+            if let Some(latency) = percentile(seen.bystander.as_ref(), quantile) {
+                figures.insert_quantile(format!("bystander_{key}"), latency);
+            }
         }
         // The system counts in hundredths of a second. Fewer than ten of them are no figure.
         if let Some(cpu_s) = seen.cpu_s
@@ -415,8 +407,14 @@ fn fault_of_group(group: &GroupOutcome) -> Option<String> {
     ))
 }
 
-pub(super) fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
-    values.reduce(f64::max)
+/// Returns a percentile if there are enough requests for it, up to 5 % fewer.
+fn percentile(latencies: Option<&Latencies>, quantile: f64) -> Option<Quantile> {
+    let latencies = latencies?;
+    let asked = latencies.count() + latencies.unanswered();
+    if (asked as f64) * 1.05 < answers_for(quantile) {
+        return None;
+    }
+    latencies.at(quantile)
 }
 
 /// Returns the counters in Prometheus text, their labels added up.

@@ -9,7 +9,7 @@ use super::round::{BASE, CHANGE, DISTURBED, Spoilt};
 use crate::answers::Learnt;
 use crate::event::Event;
 use crate::figures;
-use crate::metric::{Figures, Triplet};
+use crate::metric::Triplet;
 use crate::rounds::Rounds;
 use crate::statistics::{FIRST_LOOK, Side};
 use crate::traffic::Traffic;
@@ -94,16 +94,16 @@ impl<'c> Run<'c> {
         let Comparison {
             deciding, observer, ..
         } = self.comparison;
-        let value = |figures: &Figures| match figures.get(&deciding.key) {
-            Some(value) => figures::count(value),
-            None => "-".to_owned(),
-        };
+        let values = [&round.base, &round.change, &round.again].map(|figures| {
+            match figures.get(&deciding.key) {
+                Some(value) => figures::count(value),
+                None => "-".to_owned(),
+            }
+        });
+        let [base, change, again] = values;
         let text = format!(
-            "round {number:>2}: {} {} (base), {} (change), {} (base again); {fate}",
-            deciding.label,
-            value(&round.base),
-            value(&round.change),
-            value(&round.again)
+            "round {number:>2}: {} {base} (base), {change} (change), {again} (base again); {fate}",
+            deciding.label
         );
         observer(Event::Said(&text));
     }

@@ -19,32 +19,44 @@ pub fn throttled_so_far() -> Option<Duration> {
 }
 
 fn limit_under(root: &Path) -> Option<f64> {
-    groups(root)
-        .iter()
-        .filter_map(|group| limit_of(group))
-        .min_by(f64::total_cmp)
+    let mut tightest: Option<f64> = None;
+    for group in groups(root) {
+        if let Some(limit) = limit_of(&group) {
+            tightest = Some(tightest.unwrap_or(limit).min(limit));
+        }
+    }
+    tightest
 }
 
 fn throttled_under(root: &Path) -> Option<Duration> {
-    groups(root)
-        .iter()
-        .filter_map(|group| throttled_of(group))
-        .reduce(|a, b| a + b)
+    let mut sum = None;
+    for group in groups(root) {
+        if let Some(throttled) = throttled_of(&group) {
+            sum = Some(sum.unwrap_or(Duration::ZERO) + throttled);
+        }
+    }
+    sum
 }
 
 /// Returns the CPUs that a group's quota allows. `cpu.max` (v2) says `quota period` in µs or `max period`; v1 says the
 /// same in two files, with a quota of -1 for none.
 fn limit_of(group: &Path) -> Option<f64> {
-    let read = |name: &str| fs::read_to_string(group.join(name)).ok();
-    let (quota, period) = if let Some(text) = read("cpu.max") {
-        let mut words = text.split_whitespace().map(str::to_owned);
-        (words.next()?, words.next()?)
-    } else {
-        (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?)
+    let text = match fs::read_to_string(group.join("cpu.max")) {
+        Ok(text) => text,
+        Err(_) => {
+            let quota = fs::read_to_string(group.join("cpu.cfs_quota_us")).ok()?;
+            let period = fs::read_to_string(group.join("cpu.cfs_period_us")).ok()?;
+            format!("{quota} {period}")
+        }
     };
-    let quota: f64 = quota.trim().parse().ok()?;
-    let period: f64 = period.trim().parse().ok()?;
-    (quota > 0.0 && period > 0.0).then(|| quota / period)
+    let mut words = text.split_whitespace();
+    let quota: f64 = words.next()?.parse().ok()?;
+    let period: f64 = words.next()?.parse().ok()?;
+    if quota > 0.0 && period > 0.0 {
+        Some(quota / period)
+    } else {
+        None
+    }
 }
 
 /// Returns how long a group was held back. `cpu.stat` counts in µs (v2) or ns (v1).

@@ -92,9 +92,9 @@ impl Connection {
     }
 
     async fn exchange_once_or_twice(&mut self, request: &Request<Bytes>) -> Result<u16, Failure> {
-        let kept = self.idle.take();
-        let kept = kept.and_then(|(mut http, since)| http.is_idle().ok()?.then_some((http, since)));
-        if let Some((http, since)) = kept {
+        if let Some((mut http, since)) = self.idle.take()
+            && let Ok(true) = http.is_idle()
+        {
             let is_repeatable = request.method().is_idempotent();
             let was_long_idle = since.elapsed() >= LONG_IDLE;
             match self.exchange_over(http, request).await {

@@ -83,10 +83,13 @@ pub fn available() -> Vec<usize> {
 
 /// Returns the number of CPUs that the calling thread may run on, at least one.
 pub fn count() -> u32 {
-    let count = match available().len() {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        some => some,
-    };
+    let mut count = available().len();
+    if count == 0 {
+        count = match std::thread::available_parallelism() {
+            Ok(all) => all.get(),
+            Err(_) => 1,
+        };
+    }
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
@@ -113,7 +116,9 @@ pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
         let limit = getrlimit(Resource::Nofile);
-        if limit.current.is_some_and(|current| current < needed) {
+        if let Some(current) = limit.current
+            && current < needed
+        {
             let allowed = limit.maximum.unwrap_or(needed).min(needed);
             let raised = Rlimit {
                 current: Some(allowed),
@@ -181,13 +186,18 @@ impl Spent {
     /// Returns what the thread has used since the measurement began. Call this on the same thread.
     pub fn until_now(&self) -> Cost {
         let wall = self.at.elapsed().as_secs_f64();
-        let used = self.used.and_then(|before| before.try_elapsed().ok());
-        let waited = waited_for_cpu()
-            .zip(self.waited)
-            .map(|(now, before)| now.saturating_sub(before));
-        Cost {
-            used: used.map(|time| time.as_secs_f64() / wall),
-            waited: waited.map(|time| time.as_secs_f64() / wall),
+        let mut cost = Cost {
+            used: None,
+            waited: None,
+        };
+        if let Some(before) = self.used
+            && let Ok(used) = before.try_elapsed()
+        {
+            cost.used = Some(used.as_secs_f64() / wall);
         }
+        if let (Some(before), Some(now)) = (self.waited, waited_for_cpu()) {
+            cost.waited = Some(now.saturating_sub(before).as_secs_f64() / wall);
+        }
+        cost
     }
 }

@@ -15,7 +15,7 @@ use super::shared::Shared;
 use super::tally::Tally;
 use super::user::{self, Behavior, Mix, PlannedRequest, PlannedRoute, Script};
 use crate::bodies::Right;
-use crate::traffic::{Arrivals, Expected, Paced, Phase, Request, Route, Spacing};
+use crate::traffic::{Arrivals, Expected, Paced, Phase, Route, Spacing};
 
 /// Number of connections for a bystander's requests. So many may be overdue at once without delaying the next. Beyond
 /// them, latency still counts from the scheduled moment.
@@ -113,8 +113,11 @@ impl Group {
 
     /// Returns the figures of the users, once their runtime is gone.
     pub(super) fn into_record(self) -> Result<Record, GeneratorError> {
-        let script = Rc::into_inner(self.script)
-            .ok_or_else(|| GeneratorError::Thread("a user outlived its runtime".to_owned()))?;
+        let Some(script) = Rc::into_inner(self.script) else {
+            return Err(GeneratorError::Thread(
+                "a user outlived its runtime".to_owned(),
+            ));
+        };
         let mut record = script.record.into_inner();
         if let Some(schedule) = self.schedule {
             // No user was free to send them, so nothing has decided which routes they are for.
@@ -143,12 +146,13 @@ fn script(
     )
     .map_err(|error| GeneratorError::Thread(error.to_string()))?;
     let weights: f64 = routes.iter().map(|route| route.weight).sum();
+    let mut planned_routes = Vec::new();
+    for route in routes {
+        planned_routes.push(planned(shared, route, weights)?);
+    }
     Ok(Script {
         target: shared.target.clone(),
-        routes: routes
-            .iter()
-            .map(|route| planned(shared, route, weights))
-            .collect::<Result<_, _>>()?,
+        routes: planned_routes,
         seed: load.seed,
         keep_alive: load.keep_alive,
         clients: None,
@@ -163,24 +167,20 @@ fn planned(
     route: &Route,
     weights: f64,
 ) -> Result<PlannedRoute, GeneratorError> {
-    let keep_alive = shared.load.keep_alive;
-    let planned = |request: &Request| {
-        Ok::<_, GeneratorError>(PlannedRequest {
-            request: request::prepare(&shared.target, request, keep_alive)?,
+    let mut requests = Vec::new();
+    for request in &route.requests {
+        requests.push(PlannedRequest {
+            request: request::prepare(&shared.target, request, shared.load.keep_alive)?,
             expected: Expected {
                 body: None,
                 ..request.expected.clone()
             },
             body: Right::of(&request.expected),
-        })
-    };
+        });
+    }
     Ok(PlannedRoute {
         share: route.weight / weights,
-        requests: route
-            .requests
-            .iter()
-            .map(planned)
-            .collect::<Result<_, _>>()?,
+        requests,
     })
 }
 

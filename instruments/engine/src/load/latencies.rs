@@ -75,7 +75,7 @@ impl Latencies {
     }
 
     /// Adds the latencies of `other`.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         let histograms = [
             (&mut self.answered, &other.answered),
             (&mut self.entered, &other.entered),
@@ -96,7 +96,7 @@ impl Latencies {
     }
 
     /// Returns the number of requests without an answer when the span ended.
-    pub fn unanswered(&self) -> u64 {
+    pub(crate) fn unanswered(&self) -> u64 {
         self.waiting.len()
     }
 
@@ -131,18 +131,21 @@ impl Latencies {
         let Some(survival) = self.survival() else {
             return Latency::default();
         };
-        let quantiles = QUANTILES.map(|quantile| survival.at(quantile));
-        let first_bound = quantiles.iter().position(|one| one.is_lower_bound);
-        Latency {
+        let mut latency = Latency {
             mean_ms: survival.mean() / 1e6,
-            min_ms: quantiles[0].ms,
-            max_ms: quantiles[QUANTILES.len() - 1].ms,
-            lower_bound_from: first_bound.map(|index| QUANTILES[index]),
-            quantiles: QUANTILES
-                .into_iter()
-                .zip(quantiles.iter().map(|quantile| quantile.ms))
-                .collect(),
+            min_ms: survival.at(0.0).ms,
+            max_ms: survival.at(1.0).ms,
+            quantiles: Vec::with_capacity(QUANTILES.len()),
+            lower_bound_from: None,
+        };
+        for quantile in QUANTILES {
+            let found = survival.at(quantile);
+            latency.quantiles.push((quantile, found.ms));
+            if found.is_lower_bound && latency.lower_bound_from.is_none() {
+                latency.lower_bound_from = Some(quantile);
+            }
         }
+        latency
     }
 
     /// Estimates the share of requests that take longer than each age; `None` without any request.
@@ -201,11 +204,17 @@ struct Survival {
 impl Survival {
     fn at(&self, quantile: f64) -> Quantile {
         // The product has rounding errors, the share of answers has none.
-        let mut steps = self.steps.iter();
-        let found = steps.find(|(_, remain)| *remain <= 1.0 - quantile + 1e-9);
+        for (age, remain) in &self.steps {
+            if *remain <= 1.0 - quantile + 1e-9 {
+                return Quantile {
+                    ms: age / 1e6,
+                    is_lower_bound: false,
+                };
+            }
+        }
         Quantile {
-            ms: found.map_or(self.longest, |(age, _)| *age) / 1e6,
-            is_lower_bound: found.is_none(),
+            ms: self.longest / 1e6,
+            is_lower_bound: true,
         }
     }
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::latencies::Latencies;
 use super::record::{Record, RouteLatencies, all};
-use super::tally::Tally;
-use crate::outcome::{BystanderOutcome, GeneratorFacts, InAll, Outcome, PhaseOutcome, Unanswered};
+use crate::outcome::{
+    BystanderOutcome, GeneratorFacts, InAll, Latency, Outcome, PhaseOutcome, Unanswered,
+};
 
 /// Outcome of one load.
 #[derive(Debug)]
@@ -49,18 +50,19 @@ pub struct GroupOutcome {
 impl GroupOutcome {
     pub(super) fn of(mut record: Record, seconds: f64) -> Self {
         let unfinished = record.routes.iter().map(|route| route.latency.unanswered());
-        let unfinished = unfinished.sum();
-        let right_in_all = record.right_in_all();
         Self {
             completed: record.completions.count,
-            right_in_all,
+            right_in_all: record.right_in_all(),
             requests_per_second: record.completions.per_second(seconds),
             errors: record.errors(),
             wrong_answers: record.wrong_answers,
             first_wrong_answer: record.first_wrong_answer.take(),
-            unfinished,
+            unfinished: unfinished.sum(),
             per_second: std::mem::take(&mut record.per_second),
-            phases: record.tally.map(Tally::into_phases).unwrap_or_default(),
+            phases: match record.tally {
+                Some(tally) => tally.into_phases(),
+                None => Vec::new(),
+            },
             routes: record.routes,
         }
     }
@@ -78,60 +80,87 @@ impl GroupOutcome {
     /// Returns the unanswered requests of the route that has most of them, preferring a route whose answers stopped.
     /// `seconds` is the length of the span. A closed loop gives its number of `users`. Returns `None` if no more
     /// requests are under way than any load leaves behind.
-    pub fn unanswered(&self, seconds: f64, users: Option<u32>) -> Option<Unanswered> {
-        let of_route = |route: &RouteLatencies| {
-            let latency = &route.latency;
-            let usual = Duration::from_secs_f64((seconds / 10.0).max(1.0));
-            let long = usual.max(2 * latency.longest());
-            let (requests, longest) = latency.waiting_longer_than(long);
-            let silent = seconds - route.last_answer_s.unwrap_or(0.0);
-            let is_silent = silent > long.as_secs_f64() && longest.as_secs_f64() > silent * 0.9;
-            let all = users.map_or(latency.count() + latency.unanswered(), u64::from);
-            (requests > 0 && (is_silent || requests * 200 > all)).then(|| Unanswered {
-                requests,
-                long_s: long.as_secs_f64(),
-                longest_s: longest.as_secs_f64(),
-                silent_from_s: is_silent.then_some(seconds - silent),
-            })
-        };
-        let all = self.routes.iter().filter_map(of_route);
-        all.max_by_key(|one| (one.silent_from_s.is_some(), one.requests))
+    fn unanswered(&self, seconds: f64, users: Option<u32>) -> Option<Unanswered> {
+        let mut most: Option<Unanswered> = None;
+        for route in &self.routes {
+            if let Some(one) = unanswered(route, seconds, users)
+                && most.is_none_or(|most| rank(&one) >= rank(&most))
+            {
+                most = Some(one);
+            }
+        }
+        most
     }
+}
+
+/// Returns the rank of unanswered requests: first whether answers stopped, then their number.
+fn rank(unanswered: &Unanswered) -> (bool, u64) {
+    (unanswered.silent_from_s.is_some(), unanswered.requests)
+}
+
+fn unanswered(route: &RouteLatencies, seconds: f64, users: Option<u32>) -> Option<Unanswered> {
+    let latency = &route.latency;
+    let usual = Duration::from_secs_f64((seconds / 10.0).max(1.0));
+    let long = usual.max(2 * latency.longest());
+    let (requests, longest) = latency.waiting_longer_than(long);
+    let silent = seconds - route.last_answer_s.unwrap_or(0.0);
+    let is_silent = silent > long.as_secs_f64() && longest.as_secs_f64() > silent * 0.9;
+    let all = match users {
+        Some(users) => u64::from(users),
+        None => latency.count() + latency.unanswered(),
+    };
+    if requests == 0 || !is_silent && requests * 200 <= all {
+        return None;
+    }
+    Some(Unanswered {
+        requests,
+        long_s: long.as_secs_f64(),
+        longest_s: longest.as_secs_f64(),
+        silent_from_s: if is_silent {
+            Some(seconds - silent)
+        } else {
+            None
+        },
+    })
 }
 
 /// Converts the outcome of a chapter's load, whose first route is read and whose second is written.
 impl From<TrafficOutcome> for Outcome {
     fn from(outcome: TrafficOutcome) -> Self {
         let users = outcome.users;
-        let is_closed = !outcome.generator.open_loop;
-        let in_all = is_closed.then_some(outcome.generator.users);
-        let beside = outcome.bystander.as_ref();
-        let unanswered = users
-            .unanswered(outcome.seconds, in_all)
-            .or_else(|| beside?.unanswered(outcome.seconds, None));
-        let mut routes = users.routes.iter();
-        let read = routes.next();
-        let reads = read.map_or(0, |read| read.right_in_all);
-        let in_all = InAll {
-            reads,
-            writes: users.right_in_all - reads,
+        let clients = if outcome.generator.open_loop {
+            None
+        } else {
+            Some(outcome.generator.users)
         };
+        let mut unanswered = users.unanswered(outcome.seconds, clients);
+        if let Some(beside) = &outcome.bystander
+            && unanswered.is_none()
+        {
+            unanswered = beside.unanswered(outcome.seconds, None);
+        }
+        let (reads, (latency, service_latency)) = match users.routes.first() {
+            Some(read) => (read.right_in_all, summaries(read)),
+            None => Default::default(),
+        };
+        let writes = users.routes.iter().skip(1);
         Self {
             exit_code: None,
             generator: outcome.generator,
             seconds: outcome.seconds,
             completed: users.completed,
-            writes: routes.map(|route| route.latency.count()).sum(),
+            writes: writes.map(|route| route.latency.count()).sum(),
             requests_per_second: users.requests_per_second,
             errors: users.errors,
             wrong_answers: users.wrong_answers,
             unfinished: users.unfinished,
             unanswered,
-            in_all: Some(in_all),
-            latency: read.map(|read| read.latency.summary()).unwrap_or_default(),
-            service_latency: read
-                .and_then(|read| read.service.as_ref())
-                .map(Latencies::summary),
+            in_all: Some(InAll {
+                reads,
+                writes: users.right_in_all - reads,
+            }),
+            latency,
+            service_latency,
             per_second: users.per_second,
             first_wrong_answer: users.first_wrong_answer,
             bystander: outcome.bystander.map(bystander),
@@ -141,18 +170,22 @@ impl From<TrafficOutcome> for Outcome {
 }
 
 fn bystander(group: GroupOutcome) -> BystanderOutcome {
-    let route = group.routes.first();
+    let (latency, service_latency) = match group.routes.first() {
+        Some(route) => summaries(route),
+        None => Default::default(),
+    };
     BystanderOutcome {
         completed: group.completed,
         errors: group.errors,
         wrong_answers: group.wrong_answers,
         unfinished: group.unfinished,
-        latency: route
-            .map(|route| route.latency.summary())
-            .unwrap_or_default(),
-        service_latency: route
-            .and_then(|route| route.service.as_ref())
-            .map(Latencies::summary)
-            .unwrap_or_default(),
+        latency,
+        service_latency: service_latency.unwrap_or_default(),
     }
+}
+
+/// Returns the latencies of a route for a report, and those from the moment when requests were sent, in an open loop.
+fn summaries(route: &RouteLatencies) -> (Latency, Option<Latency>) {
+    let service = route.service.as_ref();
+    (route.latency.summary(), service.map(Latencies::summary))
 }

@@ -46,12 +46,11 @@ impl Completions {
 
     /// Adds the answers of another thread. The longest gap of the two together is at most the longer.
     pub(super) fn merge(&mut self, other: &Self) {
-        let latest = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.max(b)),
+        self.count += other.count;
+        self.before = match (self.before, other.before) {
+            (Some(one), Some(two)) => Some(one.max(two)),
             (one, two) => one.or(two),
         };
-        self.count += other.count;
-        self.before = latest(self.before, other.before);
         self.within = match (self.within, other.within) {
             (Some((first, last)), Some((first2, last2))) => {
                 Some((first.min(first2), last.max(last2)))
@@ -67,10 +66,10 @@ impl Completions {
             return 0.0;
         };
         let usual = 2.0 * self.longest_gap;
-        let from = self
-            .before
-            .filter(|before| first - before <= usual)
-            .unwrap_or(0.0);
+        let from = match self.before {
+            Some(before) if first - before <= usual => before,
+            _ => 0.0,
+        };
         let to = if span - last <= usual { last } else { span };
         let count = self.count as f64;
         let rate = count / (to - from);

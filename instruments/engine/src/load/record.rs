@@ -51,21 +51,21 @@ impl Record {
         // In an open loop a request can be overdue for as long as the whole load.
         let longest = (time_out + (end - start)).max(Duration::from_secs(120)) * 2;
         let span = end - start;
-        let latencies = || Latencies::new(span, longest);
+        let empty = Latencies::new(span, longest)?;
         let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+        let mut latencies = Vec::new();
+        for _ in 0..routes {
+            latencies.push(RouteLatencies {
+                right_in_all: 0,
+                latency: empty.clone(),
+                service: if open_loop { Some(empty.clone()) } else { None },
+                last_answer_s: None,
+            });
+        }
         Ok(Self {
             start,
             end,
-            routes: (0..routes)
-                .map(|_| {
-                    Ok(RouteLatencies {
-                        right_in_all: 0,
-                        latency: latencies()?,
-                        service: open_loop.then(latencies).transpose()?,
-                        last_answer_s: None,
-                    })
-                })
-                .collect::<Result<_, CreationError>>()?,
+            routes: latencies,
             completions: Completions::default(),
             per_second: vec![0; usize::try_from(seconds).unwrap_or(0)],
             failures: HashMap::new(),
@@ -83,10 +83,11 @@ impl Record {
         let start = self.start;
         let route = &mut self.routes[route];
         route.last_answer_s = Some((now - start).as_secs_f64());
-        let before = |since: Instant| start.saturating_duration_since(since);
-        route.latency.answer(now - due, before(due));
+        route
+            .latency
+            .answer(now - due, start.saturating_duration_since(due));
         if let Some(service) = &mut route.service {
-            service.answer(now - sent, before(sent));
+            service.answer(now - sent, start.saturating_duration_since(sent));
         }
     }
 
@@ -96,7 +97,7 @@ impl Record {
         let end = self.end;
         let route = &mut self.routes[route];
         route.latency.wait(end.saturating_duration_since(due));
-        if let Some((service, sent)) = route.service.as_mut().zip(sent) {
+        if let (Some(service), Some(sent)) = (&mut route.service, sent) {
             service.wait(end.saturating_duration_since(sent));
         }
     }
@@ -153,8 +154,9 @@ impl Record {
             if let (Some(mine), Some(others)) = (&mut mine.service, &others.service) {
                 mine.add(others);
             }
-            let last = [mine.last_answer_s, others.last_answer_s];
-            mine.last_answer_s = last.into_iter().flatten().reduce(f64::max);
+            if let Some(last) = others.last_answer_s {
+                mine.last_answer_s = Some(mine.last_answer_s.unwrap_or(0.0).max(last));
+            }
         }
         self.completions.merge(&other.completions);
         for (mine, others) in self.per_second.iter_mut().zip(other.per_second) {
@@ -191,7 +193,10 @@ impl Record {
             joined = all(&self.routes)?;
             &joined
         };
-        (all.count() > 0).then(|| (all.so_far(0.5), all.so_far(0.99)))
+        if all.count() == 0 {
+            return None;
+        }
+        Some((all.so_far(0.5), all.so_far(0.99)))
     }
 }
 

@@ -40,10 +40,14 @@ fn build(
         );
     }
     for (name, value) in &*target.headers {
+        let mut value = value.clone();
         // A user agent sends one `cookie` header with all cookies.
-        let own = headers.get(COOKIE).filter(|_| name == COOKIE.as_str());
-        let own = own.and_then(|own| own.to_str().ok());
-        let value = own.map_or_else(|| value.clone(), |own| format!("{own}; {value}"));
+        if name == COOKIE.as_str()
+            && let Some(own) = headers.get(COOKIE)
+            && let Ok(own) = own.to_str()
+        {
+            value = format!("{own}; {value}");
+        }
         headers.insert(HeaderName::try_from(name.as_str())?, value.try_into()?);
     }
     if !headers.contains_key(HOST) {
@@ -61,7 +65,10 @@ fn build(
     if target.protocol.http2
         && let Some(host) = built.headers_mut().remove(HOST)
     {
-        let scheme = target.protocol.tls.as_ref().map_or("http", |_| "https");
+        let scheme = match target.protocol.tls {
+            Some(_) => "https",
+            None => "http",
+        };
         let uri = Uri::builder().scheme(scheme).authority(host.as_bytes());
         *built.uri_mut() = uri.path_and_query(&*request.path).build()?;
     }

@@ -59,23 +59,22 @@ pub(super) struct Shared<'r> {
 impl Shared<'_> {
     /// Returns the progress of the run.
     pub(super) fn progress(&self) -> Progress {
-        let sum = |counts: &[AtomicU64]| {
-            counts
-                .iter()
-                .map(|count| count.load(Ordering::Relaxed))
-                .sum()
-        };
-        let longest = |times: &[AtomicU64]| {
-            let times = times.iter().map(|time| time.load(Ordering::Relaxed));
-            Duration::from_nanos(times.max().unwrap_or(0))
-        };
-        Progress {
+        let mut progress = Progress {
             elapsed: self.timeline.begin.elapsed(),
             total: self.timeline.end - self.timeline.begin,
-            completed: sum(&self.completed),
-            failed: sum(&self.failed),
-            median: longest(&self.median),
-            p99: longest(&self.p99),
+            completed: 0,
+            failed: 0,
+            median: Duration::ZERO,
+            p99: Duration::ZERO,
+        };
+        for thread in 0..self.threads {
+            progress.completed += self.completed[thread].load(Ordering::Relaxed);
+            progress.failed += self.failed[thread].load(Ordering::Relaxed);
+            let median = self.median[thread].load(Ordering::Relaxed);
+            progress.median = progress.median.max(Duration::from_nanos(median));
+            let p99 = self.p99[thread].load(Ordering::Relaxed);
+            progress.p99 = progress.p99.max(Duration::from_nanos(p99));
         }
+        progress
     }
 }

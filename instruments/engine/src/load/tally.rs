@@ -45,16 +45,19 @@ impl Tally {
         }
         let whole = load.warm_up + load.duration;
         let ends = ends(&load.phases, whole.as_secs_f64());
-        let starts = [0.0].into_iter().chain(ends.iter().copied());
-        let phases = starts.zip(&ends).map(|(from, to)| PhaseOutcome {
-            seconds: to - from,
-            ..PhaseOutcome::default()
-        });
+        let (mut phases, mut from) = (Vec::new(), 0.0);
+        for to in &ends {
+            phases.push(PhaseOutcome {
+                seconds: to - from,
+                ..PhaseOutcome::default()
+            });
+            from = *to;
+        }
         let slots = whole.as_nanos().div_ceil(SLOT.as_nanos());
         let slots = usize::try_from(slots).unwrap_or(MOST_SLOTS).min(MOST_SLOTS);
         Some(Self {
             start,
-            phases: phases.collect(),
+            phases,
             ends,
             slots: vec![(0, 0); slots],
         })
@@ -118,8 +121,9 @@ impl Tally {
         let mut phases = self.phases;
         for (phase, to) in phases.iter_mut().zip(&self.ends) {
             let slots = &self.slots[slot_at(from, &self.slots)..slot_at(*to, &self.slots)];
-            let found = recovered_in(slots).map(|slot| (slot + 1) as f64 * SLOT.as_secs_f64());
-            phase.in_time_after_s = found;
+            if let Some(slot) = recovered_in(slots) {
+                phase.in_time_after_s = Some((slot + 1) as f64 * SLOT.as_secs_f64());
+            }
             from = *to;
         }
         phases
@@ -164,21 +168,23 @@ fn ends(phases: &[Phase], whole: f64) -> Vec<f64> {
 
 fn slot_at(seconds: f64, slots: &[(u32, u32)]) -> usize {
     let slot = Duration::from_secs_f64(seconds).as_nanos() / SLOT.as_nanos();
-    usize::try_from(slot).map_or(slots.len(), |slot| slot.min(slots.len()))
+    usize::try_from(slot).unwrap_or(usize::MAX).min(slots.len())
 }
 
 /// Returns the first slot in which nearly all due requests were answered in time, as they were over the second from there.
 fn recovered_in(slots: &[(u32, u32)]) -> Option<usize> {
-    let is_in_time = |slots: &[(u32, u32)]| {
-        let (due, in_time) = slots
-            .iter()
-            .fold((0, 0), |sum, slot| (sum.0 + slot.0, sum.1 + slot.1));
-        due > 0 && f64::from(in_time) >= NEARLY_ALL * f64::from(due)
-    };
-    let starts = 0..slots.len().saturating_sub(STAYS - 1);
-    starts
-        .into_iter()
-        .find(|&slot| is_in_time(&slots[slot..=slot]) && is_in_time(&slots[slot..slot + STAYS]))
+    let mut seconds = slots.windows(STAYS);
+    seconds.position(|second| are_in_time(&second[..1]) && are_in_time(second))
+}
+
+/// Returns whether nearly all requests that were due in `slots`, and there was one, were answered in time.
+fn are_in_time(slots: &[(u32, u32)]) -> bool {
+    let (mut due, mut in_time) = (0, 0);
+    for slot in slots {
+        due += slot.0;
+        in_time += slot.1;
+    }
+    due > 0 && f64::from(in_time) >= NEARLY_ALL * f64::from(due)
 }
 
 #[cfg(test)]

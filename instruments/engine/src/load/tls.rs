@@ -264,7 +264,9 @@ impl Stream for TlsStream<TcpStream> {
 
 /// Returns the host without its port, and an IPv6 address without its brackets.
 fn bare(host: &str) -> &str {
-    if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+    if let Some(rest) = host.strip_prefix('[')
+        && let Some((address, _)) = rest.split_once(']')
+    {
         return address;
     }
     match host.rsplit_once(':') {
@@ -275,8 +277,10 @@ fn bare(host: &str) -> &str {
 
 /// Returns the failure for an error during the handshake.
 fn of_handshake(error: &io::Error) -> Failure {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
-    Failure::Tls(match cause {
+    let Some(cause) = error.get_ref() else {
+        return Failure::from(io::Error::from(error.kind()));
+    };
+    Failure::Tls(match cause.downcast_ref() {
         Some(error) if is_of_authority(error) => {
             "the server shows an authority's own certificate; trust that very certificate by --cacert, or nobody's by \
              --insecure"

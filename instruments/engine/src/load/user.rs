@@ -131,9 +131,11 @@ impl Mix {
     /// Creates the mix of the user `number`. The fractions of multiples of the golden ratio lie evenly between 0 and 1.
     /// So users with neighboring numbers do not write together, and every round has the same writes.
     pub(super) fn new(routes: &[PlannedRoute], number: u32) -> Self {
-        let others = (0_u32..).zip(&routes[1..]);
-        let start = |(index, _)| (f64::from(number + index * APART) * GOLDEN).fract();
-        Self(others.map(start).collect())
+        let mut accumulators = Vec::new();
+        for (index, _) in (0_u32..).zip(&routes[1..]) {
+            accumulators.push((f64::from(number + index * APART) * GOLDEN).fract());
+        }
+        Self(accumulators)
     }
 
     /// Returns the route to send next. If several accumulators have reached 1, the later ones wait for the next
@@ -279,23 +281,22 @@ impl<'s> User<'s> {
             sent,
         };
         let exchange = self.connection.exchange(&planned.request);
-        let answered = within(limit, exchange).await;
-        let answered = answered.and_then(|status| {
-            if planned.expected.has(status) {
-                Ok(planned.expected.allows(status))
-            } else {
-                Err(Failure::Status(status))
-            }
-        });
+        let mut answered = within(limit, exchange).await;
+        if let Ok(status) = answered
+            && !planned.expected.has(status)
+        {
+            answered = Err(Failure::Status(status));
+        }
         std::mem::forget(under_way);
         let gives_up = script.clients.is_some();
         let mut record = script.record.borrow_mut();
         match answered {
-            Ok(true) if gives_up => {
+            Ok(status) if gives_up && planned.expected.allows(status) => {
                 record.count(|tally| tally.ended(due, End::Refused));
                 Ok(Attempt::Failed)
             }
-            Ok(is_allowed) => {
+            Ok(status) => {
+                let is_allowed = planned.expected.allows(status);
                 let body = self.connection.body();
                 match &planned.body {
                     Some(right) if !is_allowed && !right.is(body) => record.wrong(body),

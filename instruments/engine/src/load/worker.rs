@@ -41,11 +41,10 @@ pub(super) fn run(
         record_from, end, ..
     } = shared.timeline;
     let users = Group::of_load(shared, index)?;
-    let bystander = load
-        .bystander
-        .as_ref()
-        .map(|bystander| Group::of_bystander(shared, index, bystander))
-        .transpose()?;
+    let bystander = match &load.bystander {
+        Some(bystander) => Some(Group::of_bystander(shared, index, bystander)?),
+        None => None,
+    };
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())
@@ -64,7 +63,10 @@ pub(super) fn run(
     drop(runtime);
     Ok(Report {
         users: users.into_record()?,
-        bystander: bystander.map(Group::into_record).transpose()?,
+        bystander: match bystander {
+            Some(bystander) => Some(bystander.into_record()?),
+            None => None,
+        },
         cost,
     })
 }

@@ -23,15 +23,16 @@ pub struct Program {
 
 impl Program {
     fn of(process: &Path) -> Option<Self> {
-        let words = fs::read(process.join("cmdline")).ok()?;
-        let words = words.split(|byte| *byte == 0).skip(1);
+        let line = fs::read(process.join("cmdline")).ok()?;
+        let mut words = Vec::new();
+        for word in line.split(|byte| *byte == 0).skip(1) {
+            words.push(String::from_utf8_lossy(word).into_owned());
+        }
         Some(Self {
             file: fs::read_link(process.join("exe")).ok()?,
             image: process.join("exe"),
             folder: fs::read_link(process.join("cwd")).ok()?,
-            words: words
-                .map(|word| String::from_utf8_lossy(word).into_owned())
-                .collect(),
+            words,
         })
     }
 }
@@ -40,18 +41,26 @@ impl CommandServer {
     /// Returns the programs that listen on the server's port, among all that its command started. Returns all of them
     /// if none listens there, as behind a container's proxy.
     pub fn programs(&self) -> Vec<Program> {
-        let started = processes::from(self.id()).unwrap_or_default();
-        let started = started.iter().map(|one| format!("/proc/{}", one.id));
-        let started: Vec<PathBuf> = started.map(PathBuf::from).collect();
         let sockets = sockets_on(self.address().port());
-        let mut listening = started.clone();
-        listening.retain(|process| has_any(process, &sockets));
-        let told = if listening.is_empty() {
-            &started
+        let (mut listening, mut others) = (Vec::new(), Vec::new());
+        for process in processes::from(self.id()).unwrap_or_default() {
+            let process = PathBuf::from(format!("/proc/{}", process.id));
+            if has_any(&process, &sockets) {
+                listening.push(process);
+            } else {
+                others.push(process);
+            }
+        }
+        let processes = if listening.is_empty() {
+            others
         } else {
-            &listening
+            listening
         };
-        told.iter().filter_map(|one| Program::of(one)).collect()
+        let mut programs = Vec::new();
+        for process in processes {
+            programs.extend(Program::of(&process));
+        }
+        programs
     }
 }
 
@@ -59,24 +68,34 @@ impl CommandServer {
 fn sockets_on(port: u16) -> Vec<PathBuf> {
     const LISTENS: &str = "0A";
 
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    let tables = tables.map(|table| fs::read_to_string(table).unwrap_or_default());
     let port = format!(":{port:04X}");
-    let lines = tables.iter().flat_map(|table| table.lines());
-    let inodes = lines.filter_map(|line| {
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let is_it = fields.get(1)?.ends_with(&port) && *fields.get(3)? == LISTENS;
-        is_it.then(|| fields.get(9).copied())?
-    });
-    inodes
-        .map(|inode| format!("socket:[{inode}]").into())
-        .collect()
+    let mut sockets = Vec::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        for line in fs::read_to_string(table).unwrap_or_default().lines() {
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            if let [_, local, _, state, _, _, _, _, _, inode, ..] = fields[..]
+                && local.ends_with(&port)
+                && state == LISTENS
+            {
+                sockets.push(format!("socket:[{inode}]").into());
+            }
+        }
+    }
+    sockets
 }
 
 fn has_any(process: &Path, files: &[PathBuf]) -> bool {
-    let open = fs::read_dir(process.join("fd")).into_iter().flatten();
-    let mut open = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    open.any(|file| files.contains(&file))
+    let Ok(open) = fs::read_dir(process.join("fd")) else {
+        return false;
+    };
+    for entry in open.flatten() {
+        if let Ok(file) = fs::read_link(entry.path())
+            && files.contains(&file)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the SHA-256 of a text or of bytes, in hexadecimal.

@@ -85,7 +85,10 @@ impl Names for OtherNames {
             self.symbolizer
                 .symbolize_single(&process, Input::AbsAddr(address))
         };
-        let Some(symbol) = found.ok().and_then(|found| found.into_sym()) else {
+        let Ok(found) = found else {
+            return Vec::new();
+        };
+        let Some(symbol) = found.into_sym() else {
             return Vec::new();
         };
         let mut frames = vec![frame(&symbol.name, symbol.code_info.as_deref())];
@@ -113,9 +116,9 @@ impl Names for OtherNames {
     fn note(&self, known: &HashMap<usize, Vec<NamedFrame>>) -> Option<String> {
         let (mut all, mut without_names, mut without_lines) = (0, 0, 0);
         for (address, frames) in known {
-            let code = self.code_at(*address as u64);
-            if code.is_none_or(|code| code.name != self.program) {
-                continue;
+            match self.code_at(*address as u64) {
+                Some(code) if code.name == self.program => {}
+                _ => continue,
             }
             all += 1;
             without_names += usize::from(frames.is_empty());
@@ -129,12 +132,13 @@ impl Names for OtherNames {
                  them with debug = \"limited\" and strip = \"none\" in its Cargo profile."
             ));
         }
-        (without_lines * 2 > all).then(|| {
-            format!(
+        if without_lines * 2 > all {
+            return Some(format!(
                 "no debug information: {program} has names of functions, and no lines. A Rust program has them with debug = \
                  \"limited\" in its Cargo profile."
-            )
-        })
+            ));
+        }
+        None
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Outside {
     text: String,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Stops {
     /// Looks at all threads.
     looks: u64,
@@ -122,12 +122,15 @@ impl Outside {
 
 impl Stops {
     fn of(threads: Option<&ThreadProfile>) -> Self {
+        let Some(threads) = threads else {
+            return Self::default();
+        };
         Self {
-            looks: threads.map_or(0, |threads| threads.moments),
-            count: threads.map_or(0, |threads| threads.stops),
-            threads: threads.map_or(0, |threads| threads.threads.len()),
-            mean_us: threads.map_or(0.0, |threads| threads.stop_us),
-            longest_us: threads.map_or(0.0, |threads| threads.longest_stop_us),
+            looks: threads.moments,
+            count: threads.stops,
+            threads: threads.threads.len(),
+            mean_us: threads.stop_us,
+            longest_us: threads.longest_stop_us,
         }
     }
 }
@@ -272,15 +275,14 @@ impl fmt::Display for Outside {
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |share: f64| share * 100.0;
         write!(
             f,
             "{:>3} {}: {:.0} % blocked, {:.0} % running, {:.0} % idle",
             self.threads,
             self.role,
-            percent(self.blocked),
-            percent(self.running),
-            percent(self.idle)
+            self.blocked * 100.0,
+            self.running * 100.0,
+            self.idle * 100.0
         )?;
         if self.unclear > 0.0 {
             write!(

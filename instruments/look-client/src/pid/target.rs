@@ -46,8 +46,11 @@ impl Target {
             )));
         }
         let process = Process::of(pid);
-        let stat = Stat::of(process)
-            .ok_or_else(|| CliError::invalid(format!("no process has the number {pid}")))?;
+        let Some(stat) = Stat::of(process) else {
+            return Err(CliError::invalid(format!(
+                "no process has the number {pid}"
+            )));
+        };
         let cannot = |why: String| {
             let name = printable(&stat.name);
             CliError::invalid(format!("process {pid} ({name}) {why}"))
@@ -104,11 +107,9 @@ impl Target {
     pub(crate) fn by_name(name: &str) -> Result<Self, CliError> {
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let pid = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok());
-            if let Some(pid) = pid.filter(|pid| *pid != std::process::id() && is_called(*pid, name))
+            if let Ok(pid) = entry.file_name().to_string_lossy().parse()
+                && pid != std::process::id()
+                && is_called(pid, name)
             {
                 found.push(pid);
             }

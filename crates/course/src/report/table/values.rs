@@ -294,7 +294,7 @@ impl Values {
 fn top(profile: &Profile, stacks: &str) -> Option<(String, String)> {
     if profile.kind == ProfileKind::Heap {
         // A heap profile has no still picture, so its figures are those of the full one.
-        let (leaf, share) = engine::folded::most_frequent_leaf(stacks).ok()??;
+        let (leaf, share) = drawing::folded::most_frequent_leaf(stacks).ok()??;
         return Some((leaf, figures::percent(share)));
     }
     boxes::widest_top(stacks, profile).ok()?

@@ -1,6 +1,6 @@
 //! The statistics against results worked out elsewhere, and how often they are wrong.
 
-use engine::statistics::{Gains, Looks, Mean, Side, abba, mean_ratio, median_ratio, triplets};
+use engine::statistics::{Gains, Looks, Mean, Side, abba, median_ratio, triplets};
 use rand_pcg::Pcg32;
 
 use crate::analysis::noise;
@@ -34,12 +34,11 @@ fn two_sides_alternate() {
 }
 
 #[test]
-fn a_mean_is_that_of_the_logarithms() {
-    close(mean_ratio(&[2.0, 8.0]).unwrap(), 4.0);
-    close(mean_ratio(&[0.5, 2.0]).unwrap(), 1.0);
-    close(mean_ratio(&[5.0]).unwrap(), 5.0);
-    close(median_ratio(&[3.0, 1.0, 2.0]).unwrap(), 2.0);
+fn a_median_of_two_is_their_mean_by_the_logarithms() {
     close(median_ratio(&[2.0, 8.0]).unwrap(), 4.0);
+    close(median_ratio(&[0.5, 2.0]).unwrap(), 1.0);
+    close(median_ratio(&[5.0]).unwrap(), 5.0);
+    close(median_ratio(&[3.0, 1.0, 2.0]).unwrap(), 2.0);
 }
 
 /// Collects the gains of triplets: a problem and two fixes.

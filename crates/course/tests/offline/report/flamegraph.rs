@@ -1,7 +1,7 @@
 //! Pictures of stacks, and the figures read from them.
 
 use drawing::flamegraph::{self, FlamegraphError, Picture};
-use engine::folded::{self, NoCount};
+use drawing::folded::{self, NoCount};
 use engine::profile::ProfileKind::{self, Await, Cpu};
 
 use crate::report::captured::has;

@@ -118,7 +118,8 @@ async fn read(
         let _ = body.flow_control().release_capacity(bytes.len());
     }
     match body.trailers().await {
-        Ok(trailers) => grpc = grpc.or(trailers.as_ref().and_then(grpc_status)),
+        Ok(Some(trailers)) => grpc = grpc.or(grpc_status(&trailers)),
+        Ok(None) => {}
         Err(error) if is_enough(&error) => {}
         Err(error) => return Err(of_body(&error)),
     }
@@ -134,8 +135,8 @@ fn is_enough(error: &h2::Error) -> bool {
 
 /// Returns the gRPC status in `headers`. If it is no number, it counts as 2, gRPC's "unknown".
 fn grpc_status(headers: &HeaderMap) -> Option<u16> {
-    let status = headers.get(GRPC_STATUS)?.to_str().ok();
-    Some(status.and_then(|status| status.parse().ok()).unwrap_or(2))
+    let status = headers.get(GRPC_STATUS)?.to_str().unwrap_or_default();
+    Some(status.parse().unwrap_or(2))
 }
 
 /// Returns the failure for an error before an answer's head was complete.

@@ -1,4 +1,4 @@
-//! Text of others, made safe for a terminal.
+//! Names and texts of others, made safe for a terminal.
 
 use std::fmt::Write as _;
 

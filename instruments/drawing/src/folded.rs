@@ -30,7 +30,11 @@ pub struct NoCount {
 ///
 /// Returns an error if a line has no count.
 pub fn total(folded: &str) -> Result<u64, NoCount> {
-    stacks(folded).try_fold(0, |sum, stack| Ok(sum + stack?.1))
+    let mut sum = 0;
+    for stack in stacks(folded) {
+        sum += stack?.1;
+    }
+    Ok(sum)
 }
 
 /// Returns the share (0 to 1) of samples whose stack has a frame that contains one of `parts`; `None` without a sample.
@@ -39,16 +43,19 @@ pub fn total(folded: &str) -> Result<u64, NoCount> {
 ///
 /// Returns an error if a line has no count.
 pub fn share_with(folded: &str, parts: &[impl AsRef<str>]) -> Result<Option<f64>, NoCount> {
-    let is_meant = |frame: &str| parts.iter().any(|part| frame.contains(part.as_ref()));
     let (mut with, mut all) = (0_u64, 0_u64);
     for stack in stacks(folded) {
         let (frames, count) = stack?;
         all += count;
-        if frames.split(';').any(is_meant) {
+        let has_part = |frame: &str| parts.iter().any(|part| frame.contains(part.as_ref()));
+        if frames.split(';').any(has_part) {
             with += count;
         }
     }
-    Ok((all > 0).then(|| with as f64 / all as f64))
+    if all == 0 {
+        return Ok(None);
+    }
+    Ok(Some(with as f64 / all as f64))
 }
 
 /// Returns the frame in which most stacks end, with its share (0 to 1) of the samples.
@@ -65,10 +72,10 @@ pub fn most_frequent_leaf(folded: &str) -> Result<Option<(String, f64)>, NoCount
         *leaves.entry(leaf).or_default() += count;
         all += count;
     }
-    let most = leaves.into_iter().max_by_key(|(_, count)| *count);
-    Ok(most
-        .filter(|_| all > 0)
-        .map(|(leaf, count)| (leaf.to_owned(), count as f64 / all as f64)))
+    match leaves.into_iter().max_by_key(|(_, count)| *count) {
+        Some((leaf, count)) if all > 0 => Ok(Some((leaf.to_owned(), count as f64 / all as f64))),
+        _ => Ok(None),
+    }
 }
 
 /// Merges the stacks of several texts, so that each stack appears once.
@@ -78,22 +85,29 @@ pub fn most_frequent_leaf(folded: &str) -> Result<Option<(String, f64)>, NoCount
 /// Returns an error if a line has no count.
 pub fn merged(parts: &[String]) -> Result<String, NoCount> {
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
-    for stack in parts.iter().flat_map(|part| stacks(part)) {
-        let (frames, count) = stack?;
-        *counts.entry(frames).or_default() += count;
+    for part in parts {
+        for stack in stacks(part) {
+            let (frames, count) = stack?;
+            *counts.entry(frames).or_default() += count;
+        }
     }
-    let line = |(frames, count)| format!("{frames} {count}\n");
-    Ok(counts.into_iter().map(line).collect())
+    let mut merged = String::new();
+    for (frames, count) in counts {
+        merged += &format!("{frames} {count}\n");
+    }
+    Ok(merged)
 }
 
 /// Returns folded stacks without the samples of CPUs that had nothing to do, and the number of these.
 pub fn without_idle(folded: &str) -> (String, u64) {
-    let idle = |line: &str| line.strip_prefix(IDLE)?.trim().parse::<u64>().ok();
-    let busy = folded
-        .split_inclusive('\n')
-        .filter(|line| idle(line).is_none());
-    let idle = folded.lines().filter_map(idle);
-    (busy.collect(), idle.fold(0, u64::saturating_add))
+    let (mut busy, mut idle) = (String::new(), 0_u64);
+    for line in folded.split_inclusive('\n') {
+        match line.strip_prefix(IDLE).unwrap_or_default().trim().parse() {
+            Ok(count) => idle = idle.saturating_add(count),
+            Err(_) => busy += line,
+        }
+    }
+    (busy, idle)
 }
 
 /// Returns each stack with its count. Their sum fits into `u64` and is exact as `f64`.
@@ -103,23 +117,23 @@ pub fn without_idle(folded: &str) -> (String, u64) {
 /// Returns an error if a line has no count.
 pub fn stacks(folded: &str) -> impl Iterator<Item = Result<(&str, u64), NoCount>> {
     let mut left = MOST;
-    folded
-        .lines()
-        .enumerate()
+    let lines = folded.lines().enumerate();
+    lines
         .filter(|(_, line)| !line.trim().is_empty())
         .map(move |(index, line)| {
-            line.trim_end()
-                .rsplit_once(' ')
-                .and_then(|(frames, count)| {
-                    let count = count.parse().ok()?;
-                    left = left.checked_sub(count)?;
-                    Some((frames, count))
-                })
-                .ok_or_else(|| NoCount {
-                    line: index + 1,
-                    text: line.chars().take(60).collect(),
-                })
+            stack(line, &mut left).ok_or(NoCount {
+                line: index + 1,
+                text: line.chars().take(60).collect(),
+            })
         })
+}
+
+/// Returns the stack of a line and its count, which is taken from what is `left`.
+fn stack<'f>(line: &'f str, left: &mut u64) -> Option<(&'f str, u64)> {
+    let (frames, count) = line.trim_end().rsplit_once(' ')?;
+    let count = count.parse().ok()?;
+    *left = left.checked_sub(count)?;
+    Some((frames, count))
 }
 
 #[cfg(test)]
