@@ -75,15 +75,18 @@ impl Search {
         if posterior.iter().any(|one| *one >= self.confidence) {
             return None;
         }
-        let up_to = posterior.iter().scan(0.0, |sum, one| {
-            *sum += one;
-            Some(*sum)
-        });
-        let told = up_to.map(|share| f64::min(share, 1.0 - share)).enumerate();
-        let is_open = |place: usize| !self.is_skipped[place] && self.rounds[place].is_empty();
-        told.filter(|(place, told)| is_open(*place) && *told > (1.0 - self.confidence) / 8.0)
-            .max_by(|(_, a), (_, b)| a.total_cmp(b))
-            .map(|(place, _)| place)
+        let least = (1.0 - self.confidence) / 8.0;
+        let (mut next, mut most) = (None, 0.0);
+        let mut up_to = 0.0;
+        for (place, probability) in posterior.iter().enumerate() {
+            up_to += probability;
+            let told = f64::min(up_to, 1.0 - up_to);
+            let is_open = !self.is_skipped[place] && self.rounds[place].is_empty();
+            if is_open && told > least && told >= most {
+                (next, most) = (Some(place), told);
+            }
+        }
+        next
     }
 
     /// Returns whether these rounds of a commit are enough, so that the search can go on to another.
@@ -110,9 +113,11 @@ impl Search {
         const TURNS: usize = 8;
 
         let variance = self.noise().0;
-        let of_last = self.rounds.last().map_or(&[][..], |last| last);
         let mut posterior = Vec::new();
-        let (mut effect, mut rounds) = (mean(of_last).unwrap_or(0.0), of_last.len() as f64);
+        let (mut effect, mut rounds) = (0.0, 0.0);
+        if let Some(last) = self.rounds.last() {
+            (effect, rounds) = (mean(last).unwrap_or(0.0), last.len() as f64);
+        }
         for _ in 0..TURNS {
             posterior = self.given(effect, variance / rounds);
             (effect, rounds) = (0.0, 0.0);
@@ -139,7 +144,10 @@ impl Search {
         for place in (1..logs.len()).rev() {
             logs[place - 1] += logs[place];
         }
-        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut most = f64::NEG_INFINITY;
+        for log in &logs {
+            most = most.max(*log);
+        }
         let weights: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
         let all: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| weight / all).collect()
@@ -148,15 +156,20 @@ impl Search {
     /// Returns the shortest run of commits that holds the first slow one with the confidence, and its probability.
     pub fn likely(&self) -> (Range<usize>, f64) {
         let posterior = self.posterior();
-        let sum = |range: &Range<usize>| posterior[range.clone()].iter().sum::<f64>();
-        let all = posterior.len();
-        let ranges = (1..all).flat_map(|length| (0..=all - length).map(move |at| at..at + length));
-        let enough = ranges.filter(|range| sum(range) >= self.confidence);
-        // Among equally short runs, the most probable one wins.
-        let best = enough.min_by(|a, b| a.len().cmp(&b.len()).then(sum(b).total_cmp(&sum(a))));
-        let best = best.unwrap_or(0..all);
-        let probability = sum(&best);
-        (best, probability)
+        for length in 1..posterior.len() {
+            // Among equally short runs, the most probable one wins.
+            let (mut best, mut most) = (0, 0.0);
+            for (start, run) in posterior.windows(length).enumerate() {
+                let probability: f64 = run.iter().sum();
+                if probability > most {
+                    (best, most) = (start, probability);
+                }
+            }
+            if most >= self.confidence {
+                return (best..best + length, most);
+            }
+        }
+        (0..posterior.len(), posterior.iter().sum())
     }
 
     /// Returns the slowdown of a commit against the base; `None` if it was not measured.
@@ -202,9 +215,10 @@ impl Search {
 
     /// Returns the logarithm of the likelihood ratio of a commit's rounds: slow against fast.
     fn log_odds(&self, place: usize, effect: f64, of_effect: f64) -> f64 {
-        let Some(mean) = mean(&self.rounds[place]).filter(|_| place + 1 < self.rounds.len()) else {
+        let mean = match mean(&self.rounds[place]) {
+            Some(mean) if place + 1 < self.rounds.len() => mean,
             // Nothing is known of this commit; or it is the last, whose slowness points to no commit in particular.
-            return 0.0;
+            _ => return 0.0,
         };
         let (_, freedom) = self.noise();
         let own = self.error(place).powi(2);
@@ -215,13 +229,17 @@ impl Search {
         let slow = log_density(mean - effect, own + of_effect, others, freedom);
         let most = fast.max(slow);
         let (fast, slow) = ((fast - most).exp(), (slow - most).exp());
-        let mixed = |a: f64, b: f64| (1.0 - MISLED) * a + MISLED * b;
-        (mixed(slow, fast) / mixed(fast, slow)).ln()
+        let if_slow = (1.0 - MISLED) * slow + MISLED * fast;
+        let if_fast = (1.0 - MISLED) * fast + MISLED * slow;
+        (if_slow / if_fast).ln()
     }
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    if values.is_empty() {
+        return None;
+    }
+    Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Returns the logarithm of Student's density at `away`, without its constant. The variance is the sum of `seen`, an

@@ -44,7 +44,10 @@ enum Command {
 /// Runs `duel`: reads the arguments, runs the command, and returns its documented exit code.
 pub fn main() -> ExitCode {
     let read = with_negative_numbers(Cli::command()).get_matches();
-    let cli = Cli::from_arg_matches(&read).unwrap_or_else(|error| error.exit());
+    let cli = match Cli::from_arg_matches(&read) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     end(match &cli.command {
         Command::Compare(options) => compare::run(options),
         Command::Bisect(options) => bisect::run(options),

@@ -107,19 +107,11 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
     };
     let whole = within + ramp + traffic.warm_up + traffic.duration + BESIDE;
     let task = Task::new(TOOL, settings, whole, traffic.duration, 1)?;
-    let locust = || {
-        let mut command = Command::new(workers.program);
-        command
-            // Python must not write `__pycache__` into the folder.
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .arg("-f")
-            .arg(format!("{},{}", script.display(), recorder.display()))
-            .args(["--loglevel", "WARNING"]);
-        command
-    };
+    let files = format!("{},{}", script.display(), recorder.display());
     let (mut own, mut said): (Vec<Running>, Vec<Tail>) = Default::default();
     for _ in 0..workers.own {
-        let mut command = locust();
+        let mut command = Command::new(workers.program);
+        with_files(&mut command, &files);
         command.args(["--worker", "--master-host", "127.0.0.1", "--master-port"]);
         command.arg(port.to_string());
         let worker = Starting::of(&command)
@@ -131,20 +123,21 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
     }
     // If the master gives up waiting, only the workers' own standard error says why.
     let ended = task.run(&said, |command| {
-        *command = locust();
+        with_files(command, &files);
         command.args(["--master", "--headless", "--only-summary"]);
-        let mut option = |name: &str, value: String| {
-            command.arg(format!("--{name}")).arg(value);
-        };
-        option("master-bind-host", address.to_owned());
-        option("master-bind-port", port.to_string());
-        option("expect-workers", all.to_string());
-        option("expect-workers-max-wait", within.as_secs().to_string());
-        option("host", workers.host.to_owned());
-        option("users", traffic.users.to_string());
-        option("spawn-rate", rate.to_string());
-        option("warm-up", traffic.warm_up.as_secs_f64().to_string());
-        option("seconds", traffic.duration.as_secs_f64().to_string());
+        for (option, value) in [
+            ("--master-bind-host", address.to_owned()),
+            ("--master-bind-port", port.to_string()),
+            ("--expect-workers", all.to_string()),
+            ("--expect-workers-max-wait", within.as_secs().to_string()),
+            ("--host", workers.host.to_owned()),
+            ("--users", traffic.users.to_string()),
+            ("--spawn-rate", rate.to_string()),
+            ("--warm-up", traffic.warm_up.as_secs_f64().to_string()),
+            ("--seconds", traffic.duration.as_secs_f64().to_string()),
+        ] {
+            command.args([option, &value]);
+        }
         command.arg("--summary").arg(task.summary_path());
     })?;
     let summary: Summary =
@@ -159,70 +152,85 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
     outcome(traffic, summary)
 }
 
+/// Makes Locust read these files, which are separated by a comma.
+fn with_files(command: &mut Command, files: &str) {
+    command
+        // Python must not write `__pycache__` into the folder.
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .args(["-f", files, "--loglevel", "WARNING"]);
+}
+
 /// Checks that a Locust file can express the whole load.
 ///
 /// # Errors
 ///
 /// Fails with the name of the part that Locust cannot send.
 pub fn sendable(traffic: &Traffic) -> Result<(), DriverError> {
-    let faults = [
-        (
-            matches!(traffic.arrivals, Arrivals::Open { .. }),
-            "it knows closed loops only, and no rate",
-        ),
-        (!traffic.keep_alive, "its users keep their connections"),
-        (traffic.bystander.is_some(), "it has no bystander here"),
-    ];
-    let fault = faults.into_iter().find(|(is_so, _)| *is_so);
-    fault.map_or(Ok(()), |(_, what)| Err(DriverError::load(TOOL, what)))
+    let fault = if matches!(traffic.arrivals, Arrivals::Open { .. }) {
+        "it knows closed loops only, and no rate"
+    } else if !traffic.keep_alive {
+        "its users keep their connections"
+    } else if traffic.bystander.is_some() {
+        "it has no bystander here"
+    } else {
+        return Ok(());
+    };
+    Err(DriverError::load(TOOL, fault))
 }
 
 fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, DriverError> {
     let workers = summary.workers;
-    let most = |share: fn(&Recorded) -> Option<f64>| {
-        let shares = workers.iter().map(share);
-        shares.reduce(|most, share| Some(most?.max(share?)))
-    };
-    let (used, waited) = (most(|one| Some(one.used)), most(|one| one.waited));
-    let seconds = traffic.duration.as_secs_f64();
-    let per_second = workers.iter().map(|one| one.count() as f64 / one.seconds);
-    let per_second = per_second.sum();
-    let routes: Vec<RouteLatencies> = traffic
-        .routes
-        .iter()
-        .map(|route| {
-            let bars = workers.iter().filter_map(|one| one.routes.get(&route.name));
-            let bars = bars
-                .flatten()
-                .filter_map(|(ms, count)| Some((ms.parse().ok()?, *count)));
-            let latency = Latencies::of(bars).map_err(DriverError::summary(TOOL))?;
-            Ok(RouteLatencies {
-                right_in_all: latency.count(),
-                latency,
-                service: None,
-                last_answer_s: None,
-            })
-        })
-        .collect::<Result<_, DriverError>>()?;
+    let (mut used, mut waited) = (0.0_f64, Some(0.0_f64));
+    let (mut right, mut per_second) = (0, 0.0);
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
-    for (cause, count) in workers.iter().flat_map(|one| &one.errors) {
-        *errors.entry(cause.clone()).or_default() += count;
+    for worker in &workers {
+        used = used.max(worker.used);
+        // It is not known how busy the busiest worker was if one of them does not tell.
+        waited = match (waited, worker.waited) {
+            (Some(most), Some(waited)) => Some(most.max(waited)),
+            _ => None,
+        };
+        right += worker.right;
+        per_second += worker.count() as f64 / worker.seconds;
+        for (cause, count) in &worker.errors {
+            *errors.entry(cause.clone()).or_default() += count;
+        }
+    }
+    let mut routes = Vec::new();
+    for route in &*traffic.routes {
+        let mut answers = Vec::new();
+        for worker in &workers {
+            if let Some(bars) = worker.routes.get(&route.name) {
+                for (ms, count) in bars {
+                    if let Ok(ms) = ms.parse() {
+                        answers.push((ms, *count));
+                    }
+                }
+            }
+        }
+        let latency = Latencies::of(answers).map_err(DriverError::summary(TOOL))?;
+        routes.push(RouteLatencies {
+            right_in_all: latency.count(),
+            latency,
+            service: None,
+            last_answer_s: None,
+        });
     }
     let completed = routes.iter().map(|route| route.latency.count()).sum();
     Ok(TrafficOutcome {
         generator: GeneratorFacts {
             name: GeneratorKind::Locust,
             version: summary.version,
-            cpu_share: used.flatten(),
-            waited_share: waited.flatten(),
+            cpu_share: Some(used),
+            waited_share: waited,
             users: traffic.users,
             open_loop: false,
             arrivals: None,
         },
-        seconds,
+        seconds: traffic.duration.as_secs_f64(),
         users: GroupOutcome {
             completed,
-            right_in_all: workers.iter().map(|one| one.right).sum(),
+            right_in_all: right,
             requests_per_second: per_second,
             errors,
             wrong_answers: 0,
@@ -238,7 +246,8 @@ fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, Driver
 
 impl Recorded {
     fn count(&self) -> u64 {
-        self.routes.values().flat_map(BTreeMap::values).sum()
+        let routes = self.routes.values();
+        routes.map(|bars| bars.values().sum::<u64>()).sum()
     }
 }
 

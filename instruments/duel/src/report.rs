@@ -4,9 +4,9 @@ pub mod export;
 mod frames;
 
 use self::frames::Frame;
+use drawing::folded::{merged, without_idle};
 use engine::comparison::LeftOut;
 use engine::counters::{self, Counter};
-use engine::folded::{merged, without_idle};
 use std::fmt::Write as _;
 use terminal::git::Commit;
 
@@ -155,11 +155,10 @@ impl Comparison {
             let _ = write!(sentence, "; but {}.", drawbacks.join(", "));
         }
         if verdict.kind == Speed::Inconclusive {
-            let hints = [
-                looks(deciding, rounds),
-                by_cpu_time(deciding, metrics, rounds),
-            ];
-            for hint in hints.into_iter().flatten() {
+            if let Some(hint) = looks(deciding, rounds) {
+                let _ = write!(sentence, " {hint}");
+            }
+            if let Some(hint) = by_cpu_time(deciding, metrics, rounds) {
                 let _ = write!(sentence, " {hint}");
             }
         }
@@ -170,7 +169,8 @@ impl Comparison {
             interval: estimate.interval,
             noise_floor: estimate.noise_floor,
         });
-        let told = metrics.iter().map(|metric| told(metric, rounds));
+        let mut measured: Vec<Told> = metrics.iter().map(|one| told(one, rounds)).collect();
+        measured.retain(|told| told.base.is_some());
         Self {
             verdict: verdict.kind,
             reason: [std::slice::from_ref(&sentence), &notes[..]]
@@ -180,7 +180,7 @@ impl Comparison {
             rounds: rounds.len(),
             left_out: LeftOut::default(),
             effect,
-            metrics: told.filter(|told| told.base.is_some()).collect(),
+            metrics: measured,
             counters: counters::changed(rounds),
             base,
             change,
@@ -200,8 +200,10 @@ impl Comparison {
             } else {
                 self.notes.push(words);
             }
-            let told = std::iter::once(&self.sentence).chain(&self.notes);
-            self.reason = told.map(String::as_str).collect::<Vec<_>>().join(" ");
+            self.reason.clone_from(&self.sentence);
+            for note in &self.notes {
+                let _ = write!(self.reason, " {note}");
+            }
         }
         self
     }
@@ -209,56 +211,71 @@ impl Comparison {
     /// Adds the functions whose share differs in these profiles.
     #[must_use]
     pub fn with_frames(mut self, profiles: &[SeenByBoth]) -> Self {
-        self.frames = profiles.iter().flat_map(frames::changed).collect();
+        for seen in profiles {
+            self.frames.extend(frames::changed(seen));
+        }
         self
     }
 
     /// Returns tables of what else changed, each with its title. Names stand between `quote`.
     fn else_changed(&self, quote: &str) -> Vec<(&'static str, Table)> {
-        let counter = |one: &Counter| {
-            let interval = one.interval.map_or_else(String::new, |(low, high)| {
-                format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
-            });
-            vec![
+        let mut tables = Vec::new();
+        if !self.counters.is_empty() {
+            tables.push(("Counters", self.counters_table(quote)));
+        }
+        if !self.frames.is_empty() {
+            tables.push(("Functions", self.frames_table(quote)));
+        }
+        tables
+    }
+
+    fn counters_table(&self, quote: &str) -> Table {
+        let mut rows = Vec::new();
+        for one in &self.counters {
+            let mut ratio = match one.ratio {
+                Some(ratio) => figures::ratio(ratio),
+                None => "-".to_owned(),
+            };
+            if let Some((low, high)) = one.interval {
+                let (low, high) = (figures::ratio(low), figures::ratio(high));
+                let _ = write!(ratio, " ({low} to {high})");
+            }
+            rows.push(vec![
                 format!("{quote}{}{quote}", one.counter),
                 figures::count(one.base),
                 figures::count(one.change),
-                one.ratio.map_or_else(|| "-".to_owned(), figures::ratio) + &interval,
-            ]
-        };
-        let frame = |one: &Frame| {
-            let points = |share: f64| format!("{:+.1}", share * 100.0);
-            let (low, high) = one.interval;
-            vec![
-                one.kind.key().to_owned(),
-                format!("{quote}{}{quote}", shortened(&one.name, 80)),
-                figures::percent(one.base),
-                figures::percent(one.change),
-                format!("{} to {} points", points(low), points(high)),
-            ]
-        };
-        let counters: Vec<_> = self.counters.iter().map(counter).collect();
-        let frames: Vec<_> = self.frames.iter().map(frame).collect();
-        let counter_columns = [
+                ratio,
+            ]);
+        }
+        let columns = [
             Column::text("counter, per request"),
             Column::figures("base"),
             Column::figures("change"),
             Column::figures("change / base"),
         ];
-        let frame_columns = [
+        Table::new(columns, rows)
+    }
+
+    fn frames_table(&self, quote: &str) -> Table {
+        let mut rows = Vec::new();
+        for one in &self.frames {
+            let (low, high) = (one.interval.0 * 100.0, one.interval.1 * 100.0);
+            rows.push(vec![
+                one.kind.key().to_owned(),
+                format!("{quote}{}{quote}", shortened(&one.name, 80)),
+                figures::percent(one.base),
+                figures::percent(one.change),
+                format!("{low:+.1} to {high:+.1} points"),
+            ]);
+        }
+        let columns = [
             Column::text("profile"),
             Column::text("share of its stacks with"),
             Column::figures("base"),
             Column::figures("change"),
             Column::figures("difference"),
         ];
-        let counters = Table::new(counter_columns, counters);
-        let frames = Table::new(frame_columns, frames);
-        let tables = [("Counters", counters), ("Functions", frames)];
-        let told = tables
-            .into_iter()
-            .filter(|(_, table)| !table.rows.is_empty());
-        told.collect()
+        Table::new(columns, rows)
     }
 
     /// Returns the ratio and interval of the metric that decides: `0.82 (0.79 to 0.86) times as good`.
@@ -271,29 +288,23 @@ impl Comparison {
         Some(format!("{} times as good", told.times))
     }
 
-    fn rows(&self) -> Vec<Vec<String>> {
-        let row = |told: &Told| {
-            let value = |value: Option<f64>, is_bound: bool| {
-                let over = figures::over(is_bound);
-                let text = |value| format!("{over}{}", told.unit.text(value));
-                value.map_or_else(|| "-".to_owned(), text)
-            };
-            let noise = told.noise_floor.map_or_else(String::new, figures::percent);
-            vec![
+    fn table(&self) -> Table {
+        let mut rows = Vec::new();
+        for told in &self.metrics {
+            rows.push(vec![
                 match told.unit {
                     Unit::Count => told.label.clone(),
                     _ => sentence_case(&told.label),
                 },
-                value(told.base, told.is_base_bound),
-                value(told.change, told.is_change_bound),
+                value(told.unit, told.base, told.is_base_bound),
+                value(told.unit, told.change, told.is_change_bound),
                 told.times.clone(),
-                noise,
-            ]
-        };
-        self.metrics.iter().map(row).collect()
-    }
-
-    fn table(&self) -> Table {
+                match told.noise_floor {
+                    Some(floor) => figures::percent(floor),
+                    None => String::new(),
+                },
+            ]);
+        }
         let columns = [
             Column::text(""),
             Column::figures("base"),
@@ -301,7 +312,7 @@ impl Comparison {
             Column::figures("times as good"),
             Column::figures("noise"),
         ];
-        Table::new(columns, self.rows())
+        Table::new(columns, rows)
     }
 
     /// Formats the verdict, the tables and the notes for a terminal.
@@ -336,20 +347,15 @@ impl Comparison {
 
     /// Formats the comparison as Markdown for a pull request.
     pub fn markdown(&self) -> String {
-        let effect = self.effect_in_words();
-        let mut text = format!(
-            "### {}{}: {} against {}\n\n{}\n\n{}",
-            sentence_case(&self.verdict.to_string()),
-            effect.map_or_else(String::new, |effect| format!(", {effect}")),
-            quoted(&self.change.title()),
-            quoted(&self.base.title()),
-            self.sentence,
-            if self.metrics.is_empty() {
-                String::new()
-            } else {
-                self.table().markdown() + "\n"
-            }
-        );
+        let mut text = format!("### {}", sentence_case(&self.verdict.to_string()));
+        if let Some(effect) = self.effect_in_words() {
+            let _ = write!(text, ", {effect}");
+        }
+        let (change, base) = (quoted(&self.change.title()), quoted(&self.base.title()));
+        let _ = write!(text, ": {change} against {base}\n\n{}\n\n", self.sentence);
+        if !self.metrics.is_empty() {
+            let _ = writeln!(text, "{}", self.table().markdown());
+        }
         for (place, (_, table)) in self.else_changed("`").iter().enumerate() {
             let title = if place == 0 {
                 "What else changed:\n\n"
@@ -366,16 +372,7 @@ impl Comparison {
 
     /// Returns the report: one HTML file that needs nothing else.
     pub fn page(&self, page: &Page<'_>) -> String {
-        let has_figures = |metric: &&Metric| {
-            page.rounds
-                .iter()
-                .any(|round| round.base.get(&metric.key).is_some_and(|value| value > 0.0))
-        };
-        let deciding = page.metrics.iter().filter(|one| one.key == page.deciding);
-        let others = page.metrics.iter().filter(|one| one.key != page.deciding);
-        let drawn = deciding.chain(others).filter(has_figures);
-        let drawn = drawn.filter_map(|one| Some((one, metric_of_rounds(one, page.rounds)?)));
-        let plots: Vec<(&Metric, String)> = drawn.collect();
+        let plots = plots(page);
         let head = Head {
             kicker: "Two builds compared",
             title: &format!("{} against {}", self.change.title(), self.base.title()),
@@ -449,6 +446,30 @@ impl Comparison {
     }
 }
 
+/// Formats one figure of a side.
+fn value(unit: Unit, value: Option<f64>, is_bound: bool) -> String {
+    match value {
+        Some(value) => format!("{}{}", figures::over(is_bound), unit.text(value)),
+        None => "-".to_owned(),
+    }
+}
+
+/// Returns the metrics that were measured, each with a plot of its rounds; the one that decides first.
+fn plots<'a>(page: &Page<'a>) -> Vec<(&'a Metric, String)> {
+    let mut plots = Vec::new();
+    for metric in page.metrics {
+        let has_figures = |round: &Triplet| round.base.get(&metric.key) > Some(0.0);
+        if page.rounds.iter().any(has_figures)
+            && let Some(plot) = metric_of_rounds(metric, page.rounds)
+        {
+            plots.push((metric, plot));
+        }
+    }
+    // The sort is stable.
+    plots.sort_by_key(|(metric, _)| metric.key != page.deciding);
+    plots
+}
+
 /// Returns a hint at the likely verdict, if base and change are far apart but the rounds give no interval.
 fn looks(deciding: &Metric, rounds: &[Triplet]) -> Option<String> {
     const FAR: f64 = 1.5;
@@ -460,14 +481,15 @@ fn looks(deciding: &Metric, rounds: &[Triplet]) -> Option<String> {
     } else {
         "slower"
     };
-    let rounds = figures::things(rounds.len() as u64, "counted round");
-    let ratio = figures::ratio(estimate.ratio);
-    (is_far && estimate.interval.is_none()).then(|| {
-        format!(
-            "It looks {word}: {} of the change {ratio} times as good in {rounds}.",
-            deciding.label
-        )
-    })
+    if !is_far || estimate.interval.is_some() {
+        return None;
+    }
+    Some(format!(
+        "It looks {word}: {} of the change {} times as good in {}.",
+        deciding.label,
+        figures::ratio(estimate.ratio),
+        figures::things(rounds.len() as u64, "counted round")
+    ))
 }
 
 /// Returns a hint at the verdict by CPU time per request, if that decides. Other programs hardly change it.
@@ -494,38 +516,40 @@ fn by_cpu_time(deciding: &Metric, metrics: &[Metric], rounds: &[Triplet]) -> Opt
 /// Draws base, change and their difference for each instrument. Stacks that cannot be drawn are left out: they come
 /// from a service that anybody may have written, and the verdict does not depend on them.
 fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
-    let drawn = profiles.iter().flat_map(|seen| {
-        let [(base, base_idle), (change, change_idle)] = [&seen.base, &seen.change]
+    let mut pictures = Vec::new();
+    for seen in profiles {
+        let [base, change] = [&seen.base, &seen.change]
             .map(|parts| without_idle(&merged(parts).unwrap_or_default()));
-        let picture = |which: &str, idle: u64| Picture {
-            kind: seen.kind,
-            title: format!("{which}: {}", Picture::what(seen.kind)),
-            subtitle: None,
-            unit: match seen.kind {
-                ProfileKind::Await => "µs of requests",
-                _ => "samples",
+        for (which, (folded, idle)) in [("Base", &base), ("Change", &change)] {
+            let picture = picture(seen, which, *idle);
+            if let Ok(svg) = draw(folded, &picture) {
+                pictures.push((picture.title, svg));
             }
-            .to_owned(),
-            idle,
-            seconds: seen.seconds.into(),
-            // Nothing tells the name of the service's own crate.
-            own: String::new(),
-        };
-        let difference = picture("Base to change", 0);
-        let base_of = picture("Base", base_idle);
-        let change_of = picture("Change", change_idle);
-        [
-            (draw(&base, &base_of), base_of.title),
-            (draw(&change, &change_of), change_of.title),
-            (
-                draw_difference((&base, base_idle), (&change, change_idle), &difference),
-                difference.title,
-            ),
-        ]
-    });
-    drawn
-        .filter_map(|(svg, title)| Some((title, svg.ok()?)))
-        .collect()
+        }
+        let picture = picture(seen, "Base to change", 0);
+        let (base, change) = ((&*base.0, base.1), (&*change.0, change.1));
+        if let Ok(svg) = draw_difference(base, change, &picture) {
+            pictures.push((picture.title, svg));
+        }
+    }
+    pictures
+}
+
+fn picture(seen: &SeenByBoth, which: &str, idle: u64) -> Picture {
+    Picture {
+        kind: seen.kind,
+        title: format!("{which}: {}", Picture::what(seen.kind)),
+        subtitle: None,
+        unit: match seen.kind {
+            ProfileKind::Await => "µs of requests",
+            _ => "samples",
+        }
+        .to_owned(),
+        idle,
+        seconds: seen.seconds.into(),
+        // Nothing tells the name of the service's own crate.
+        own: String::new(),
+    }
 }
 
 impl Side {
@@ -553,28 +577,45 @@ fn quoted(text: &str) -> String {
 }
 
 fn told(metric: &Metric, rounds: &[Triplet]) -> Told {
-    let estimate = Estimate::of(metric, rounds).filter(|_| metric.larger_is_better.is_some());
-    let mean = |of: fn(&Triplet) -> &engine::metric::Figures| {
-        let values = rounds.iter().filter_map(|round| of(round).get(&metric.key));
-        let values: Vec<f64> = values.collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
     let (is_base_bound, is_change_bound) = are_bounds(rounds, &metric.key);
-    Told {
+    let mut told = Told {
         metric: metric.key.clone(),
         label: metric.label.clone(),
         unit: metric.unit,
-        base: estimate
-            .map(|one| one.base)
-            .or_else(|| mean(|round| &round.base)),
-        change: estimate
-            .map(|one| one.change)
-            .or_else(|| mean(|round| &round.change)),
-        ratio: estimate.map(|one| one.ratio),
-        interval: estimate.and_then(|one| one.interval),
-        noise_floor: estimate.and_then(|one| one.noise_floor),
+        base: None,
+        change: None,
+        ratio: None,
+        interval: None,
+        noise_floor: None,
         is_base_bound,
         is_change_bound,
-        times: estimate.map_or_else(String::new, |one| one.text()),
+        times: String::new(),
+    };
+    match Estimate::of(metric, rounds) {
+        Some(estimate) if metric.larger_is_better.is_some() => {
+            told.base = Some(estimate.base);
+            told.change = Some(estimate.change);
+            told.ratio = Some(estimate.ratio);
+            told.interval = estimate.interval;
+            told.noise_floor = estimate.noise_floor;
+            told.times = estimate.text();
+        }
+        _ => {
+            let (mut base, mut change) = (Vec::new(), Vec::new());
+            for round in rounds {
+                base.extend(round.base.get(&metric.key));
+                change.extend(round.change.get(&metric.key));
+            }
+            told.base = mean(&base);
+            told.change = mean(&change);
+        }
     }
+    told
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    Some(values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -78,12 +78,11 @@ fn ask(pages: &[usize]) -> Option<Vec<Option<u32>>> {
         )
     };
     // A negative status is an error of that page; most often, the page was never written.
-    (refused == 0).then(|| {
-        status
-            .into_iter()
-            .map(|node| node.try_into().ok())
-            .collect()
-    })
+    if refused != 0 {
+        return None;
+    }
+    let nodes = status.into_iter();
+    Some(nodes.map(|node| node.try_into().ok()).collect())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -13,23 +13,26 @@ pub fn share(text: &str) -> Result<f64, String> {
         Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
         None => text.parse(),
     };
-    let number = number.ok().filter(|share| (0.0..1.0).contains(share));
-    number.ok_or_else(|| "not a share from 0 to below 1, such as 5% or 0.05".to_owned())
+    match number {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+        _ => Err("not a share from 0 to below 1, such as 5% or 0.05".to_owned()),
+    }
 }
 
 /// Parses a factor above 1, such as `2x` or `2`.
 pub fn times(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.trim_end_matches('x').parse().ok();
-    let number = number.filter(|times| *times > 1.0 && times.is_finite());
-    number.ok_or_else(|| "not a number above 1, such as 2x".to_owned())
+    match text.trim_end_matches('x').parse::<f64>() {
+        Ok(times) if times > 1.0 && times.is_finite() => Ok(times),
+        _ => Err("not a number above 1, such as 2x".to_owned()),
+    }
 }
 
 /// Parses a pointer into JSON, such as `/items/0/id`.
 pub fn pointer(text: &str) -> Result<String, String> {
-    let is_one = text.len() > 1 && text.starts_with('/');
-    let pointer = is_one.then(|| text.to_owned());
-    pointer
-        .ok_or_else(|| "not a pointer into JSON, such as /generated_at or /items/0/id".to_owned())
+    if text.len() > 1 && text.starts_with('/') {
+        return Ok(text.to_owned());
+    }
+    Err("not a pointer into JSON, such as /generated_at or /items/0/id".to_owned())
 }
 
 /// Returns a parser of numbers in `range`. The message for a wrong number names `such_as` as an example.
@@ -37,12 +40,14 @@ pub fn number<T: FromStr + PartialOrd + Display + Clone>(
     range: RangeInclusive<T>,
     such_as: &'static str,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
-    move |text| {
-        let number = text.parse().ok().filter(|number| range.contains(number));
-        number.ok_or_else(|| {
+    move |text| match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => {
             let (low, high) = (range.start(), range.end());
-            format!("not a number from {low} to {high}, such as {such_as}")
-        })
+            Err(format!(
+                "not a number from {low} to {high}, such as {such_as}"
+            ))
+        }
     }
 }
 

@@ -108,10 +108,13 @@ impl std::error::Error for CliError {}
 
 /// Prints the error, if there is one, and returns the exit code of the process.
 pub fn end(result: Result<Exit, CliError>) -> ExitCode {
-    let mut exit = result.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
-        error.exit
-    });
+    let mut exit = match result {
+        Ok(exit) => exit,
+        Err(error) => {
+            eprintln!("error: {error}");
+            error.exit
+        }
+    };
     if let Some(error) = crate::lost() {
         eprintln!(
             "error: standard output cannot be written to ({error}), and some of it is lost: free some \

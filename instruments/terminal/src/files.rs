@@ -27,9 +27,8 @@ pub fn writable(folder: &Path) -> Result<(), CliError> {
         ))
     };
     std::fs::create_dir_all(folder).map_err(refused)?;
-    tempfile::tempfile_in(folder)
-        .and_then(|mut file| file.write_all(&vec![0; REPORT]))
-        .map_err(refused)
+    let mut file = tempfile::tempfile_in(folder).map_err(refused)?;
+    file.write_all(&vec![0; REPORT]).map_err(refused)
 }
 
 /// Prefix of the folder that holds all temporary files of a process.

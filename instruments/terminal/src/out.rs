@@ -49,8 +49,10 @@ fn harmless(text: &str) -> String {
 /// Returns the length of the colour or style that `text` begins with, after its [`ESCAPE`]: `1;31m`.
 fn colour(text: &str) -> Option<usize> {
     let (numbers, _) = text.split_once('m')?;
-    let is_one = numbers.bytes().all(|b| b.is_ascii_digit() || b == b';');
-    is_one.then_some(numbers.len() + "m".len())
+    if !numbers.bytes().all(|b| b.is_ascii_digit() || b == b';') {
+        return None;
+    }
+    Some(numbers.len() + "m".len())
 }
 
 fn note(written: io::Result<()>) {

@@ -11,12 +11,7 @@ use crate::exit::Exit;
 /// Returns the exit code of a load. It is good only if all requests got right answers, and none was left waiting. A
 /// wrong answer is the service's fault, however busy the generator was; a missing one may be the generator's.
 pub fn exit_of(outcome: &Outcome) -> Exit {
-    let is_of_service = |cause: &String| {
-        ["status ", "grpc-status ", "invalid: "]
-            .iter()
-            .any(|begin| cause.starts_with(begin))
-    };
-    if outcome.wrong_answers > 0 || outcome.errors.keys().any(is_of_service) {
+    if outcome.wrong_answers > 0 || outcome.errors.keys().any(|cause| is_of_service(cause)) {
         Exit::Bad
     } else if outcome.generator.is_bound() || outcome.completed == 0 {
         Exit::Invalid
@@ -27,15 +22,26 @@ pub fn exit_of(outcome: &Outcome) -> Exit {
     }
 }
 
-/// Formats the figures for people.
-pub fn figures_of(outcome: &Outcome) -> String {
-    let at = |latency: &Latency, quantile| {
-        let found = latency.point(quantile);
-        found.map_or("-".to_owned(), |found| {
+/// Returns whether the cause of an error is what the service answered.
+fn is_of_service(cause: &str) -> bool {
+    cause.starts_with("status ")
+        || cause.starts_with("grpc-status ")
+        || cause.starts_with("invalid: ")
+}
+
+/// Formats the latency at `quantile` (0 to 1).
+fn at(latency: &Latency, quantile: f64) -> String {
+    match latency.point(quantile) {
+        Some(found) => {
             let over = figures::over(found.is_lower_bound);
             format!("{over}{:.1} ms", found.ms)
-        })
-    };
+        }
+        None => "-".to_owned(),
+    }
+}
+
+/// Formats the figures for people.
+pub fn figures_of(outcome: &Outcome) -> String {
     let latency = |quantile| at(&outcome.latency, quantile);
     let time = Duration::from_secs_f64(outcome.seconds);
     let mut lines = vec![

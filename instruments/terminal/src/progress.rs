@@ -30,15 +30,16 @@ impl Default for Terminal {
 impl Terminal {
     /// Opens a live line if standard error is a terminal.
     pub fn new() -> Self {
-        let line = std::io::stderr().is_terminal().then(|| {
-            let line = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
+        let mut line = None;
+        if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
             // The test below checks that the template parses.
             if let Ok(style) = ProgressStyle::with_template("{wide_msg} {bar:24} {elapsed:>4}") {
-                line.set_style(style);
+                bar.set_style(style);
             }
-            line.enable_steady_tick(Duration::from_millis(250));
-            line
-        });
+            bar.enable_steady_tick(Duration::from_millis(250));
+            line = Some(bar);
+        }
         Self {
             line,
             label: RefCell::default(),

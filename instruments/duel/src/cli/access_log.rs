@@ -114,11 +114,14 @@ impl AccessLog {
             self.every *= 2;
             self.kept = 0;
             for route in self.routes.values_mut() {
-                let mut is_first = true;
-                let random = &mut self.random;
-                let mut is_kept = || std::mem::take(&mut is_first) || random.next_u64() & 1 == 0;
-                route.values.retain(|_| is_kept());
-                self.kept += route.values.len() - 1;
+                let mut kept = Vec::new();
+                for value in route.values.drain(..) {
+                    if kept.is_empty() || self.random.next_u64() & 1 == 0 {
+                        kept.push(value);
+                    }
+                }
+                self.kept += kept.len() - 1;
+                route.values = kept;
             }
         }
     }
@@ -195,8 +198,10 @@ fn pattern(path: &str) -> (Pattern, &str) {
     if end < path.len() {
         ids.push(end + 1..path.len());
     }
-    let first = ids.first().map_or(end, |first| first.start);
-    let last = ids.last().map_or(end, |last| last.end);
+    let (mut first, mut last) = (end, end);
+    if let (Some(one), Some(other)) = (ids.first(), ids.last()) {
+        (first, last) = (one.start, other.end);
+    }
     let (mut shown, mut at) = (String::new(), first);
     for id in ids {
         shown = shown + &path[at..id.start] + "…";
@@ -235,7 +240,11 @@ fn spec((pattern, route): (Pattern, Seen)) -> Spec {
     Spec {
         method: "GET".to_owned(),
         before,
-        values: (!is_one).then_some(Values::Listed(shown, route.values)),
+        values: if is_one {
+            None
+        } else {
+            Some(Values::Listed(shown, route.values))
+        },
         after,
         weight: route.count as f64,
         headers: Vec::new(),

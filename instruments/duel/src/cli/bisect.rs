@@ -142,22 +142,23 @@ fn between(git: &Git, good: &str, bad: &str) -> Result<Vec<Candidate>, CliError>
     let range = format!("{good}..{bad}");
     let format = "--format=%H%x09%h%x09%P%x09%s";
     let list = git.say(["log", "--first-parent", "--reverse", format, &range])?;
-    let commit = |line: &str| {
-        let mut fields = line.splitn(4, '\t').map(str::to_owned);
-        let (hash, short, parents) = (fields.next()?, fields.next()?, fields.next()?);
-        Some(Candidate {
-            commit: Commit {
-                hash,
-                short,
-                subject: fields.next()?,
-            },
-            is_merge: parents.contains(' '),
-            measured: None,
-            probability: None,
-            skipped: None,
-        })
-    };
-    let commits: Vec<Candidate> = list.lines().filter_map(commit).collect();
+    let mut commits = Vec::new();
+    for line in list.lines() {
+        let fields: Vec<&str> = line.splitn(4, '\t').collect();
+        if let [hash, short, parents, subject] = fields[..] {
+            commits.push(Candidate {
+                commit: Commit {
+                    hash: hash.to_owned(),
+                    short: short.to_owned(),
+                    subject: subject.to_owned(),
+                },
+                is_merge: parents.contains(' '),
+                measured: None,
+                probability: None,
+                skipped: None,
+            });
+        }
+    }
     if is_above.is_none() || commits.is_empty() {
         return Err(CliError::usage(
             "--good names no commit that came before that of --bad, so nothing lies between them",
@@ -235,33 +236,33 @@ fn search(
         slower(deciding, &whole.rounds),
         options.confidence,
     );
-    while let Some(place) = search.next().filter(|_| began.elapsed() < time) {
-        let enough = |rounds: &[Triplet]| search.is_enough(place, &slower(deciding, rounds));
+    while began.elapsed() < time
+        && let Some(place) = search.next()
+    {
         let candidate = &mut commits[place];
-        let measured = match compare(&candidate.commit, time, Some(&enough)) {
+        let enough = |rounds: &[Triplet]| search.is_enough(place, &slower(deciding, rounds));
+        let why = match compare(&candidate.commit, time, Some(&enough)) {
             Ok(compared) => {
                 let rounds = slower(deciding, &compared.rounds);
-                let is_known = rounds.len() >= FIRST_LOOK as usize;
-                is_known.then_some(rounds).ok_or(compared.verdict.reason)
+                if rounds.len() >= FIRST_LOOK as usize {
+                    search.add(place, &rounds);
+                    if let Some(slower) = search.measured(place) {
+                        say(&format!("{}: {}", candidate.commit, in_words(slower)));
+                    }
+                    continue;
+                }
+                compared.verdict.reason
             }
-            Err(error) if matches!(error.exit, Exit::Invalid | Exit::Usage) => {
-                Err(error.to_string())
-            }
+            Err(error) if matches!(error.exit, Exit::Invalid | Exit::Usage) => error.to_string(),
             Err(error) => return Err(error),
         };
-        let said = match measured {
-            Ok(rounds) => {
-                search.add(place, &rounds);
-                search.measured(place).map_or_else(String::new, in_words)
-            }
-            // The time is over, so the failure is not the commit's fault.
-            Err(_) if began.elapsed() >= time => break,
-            Err(why) => {
-                search.skip(place);
-                format!("left out: {}", candidate.skipped.insert(why))
-            }
-        };
-        say(&format!("{}: {said}", candidate.commit));
+        // Once the time is over, a failure is not the commit's fault.
+        if began.elapsed() >= time {
+            break;
+        }
+        search.skip(place);
+        say(&format!("{}: left out: {why}", candidate.commit));
+        candidate.skipped = Some(why);
     }
     outcome.judge(&search, began.elapsed() >= time);
     Ok(())
@@ -269,9 +270,13 @@ fn search(
 
 /// Returns the logarithm of the change's slowdown in each round.
 fn slower(deciding: &Metric, rounds: &[Triplet]) -> Vec<f64> {
-    let one = |round| Estimate::of(deciding, std::slice::from_ref(round));
-    let ratios = rounds.iter().filter_map(one);
-    ratios.map(|estimate| -estimate.ratio.ln()).collect()
+    let mut logs = Vec::new();
+    for round in rounds {
+        if let Some(estimate) = Estimate::of(deciding, std::slice::from_ref(round)) {
+            logs.push(-estimate.ratio.ln());
+        }
+    }
+    logs
 }
 
 fn in_words(Slower { times, interval }: Slower) -> String {
@@ -333,19 +338,21 @@ impl Bisected {
 
     /// Formats the result for a terminal.
     fn text(&self) -> String {
-        let is_told = |one: &&Candidate| one.measured.is_some() || one.skipped.is_some();
-        let row = |one: &Candidate| {
-            let slower = one.measured.map(in_words);
-            let skipped = one.skipped.as_ref().map(|why| format!("left out: {why}"));
+        let mut rows = Vec::new();
+        for one in &self.commits {
+            let said = match (one.measured, &one.skipped) {
+                (Some(slower), _) => in_words(slower),
+                (None, Some(why)) => format!("left out: {why}"),
+                (None, None) => continue,
+            };
             let probability = one.probability.map(figures::percent);
-            vec![
+            rows.push(vec![
                 one.commit.short.clone(),
                 shortened(&one.commit.subject, 48),
-                shortened(&slower.or(skipped).unwrap_or_default(), 60),
+                shortened(&said, 60),
                 probability.unwrap_or_default(),
-            ]
-        };
-        let rows: Vec<_> = self.commits.iter().filter(is_told).map(row).collect();
+            ]);
+        }
         let table = if rows.is_empty() {
             String::new()
         } else {

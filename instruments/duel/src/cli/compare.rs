@@ -8,7 +8,6 @@ use crate::report::{Comparison, Page, Side, export};
 use engine::answers::AnswerError;
 use engine::comparison::{self, Compared, ComparisonError, LeftOut};
 use engine::environment;
-use engine::event::Event;
 use engine::figures;
 use engine::load::interrupt::Interrupt;
 use engine::load::{GeneratorError, Protocol};
@@ -41,10 +40,10 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
     let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
     let metrics = Metric::all(&routes, traffic.bystander.is_some(), &options.root_cause);
     let deciding = deciding(&options.how, &metrics)?;
-    let folder = options
-        .report
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("target/duel"));
+    let folder = match &options.report {
+        Some(folder) => folder.clone(),
+        None => PathBuf::from("target/duel"),
+    };
     check(options)?;
     if options.report.is_none() {
         // `writable` reports a folder that cannot be made.
@@ -172,8 +171,11 @@ fn check(options: &Compare) -> Result<(), CliError> {
             )));
         }
     }
-    let is_git = |command: &Option<String>| command.as_ref().is_some_and(|c| c.starts_with(GIT));
-    if options.how.run.is_some() && !is_git(&options.base) && !is_git(&options.change) {
+    let mut is_git = false;
+    for command in [&options.base, &options.change].into_iter().flatten() {
+        is_git |= command.starts_with(GIT);
+    }
+    if options.how.run.is_some() && !is_git {
         return Err(CliError::usage(
             "--run starts the build of a git:REVISION, and neither --base nor --change is one",
         ));
@@ -198,20 +200,19 @@ pub(super) fn deciding<'m>(how: &Comparing, metrics: &'m [Metric]) -> Result<&'m
         REQUESTS_PER_SECOND
     };
     let key = how.metric.as_deref().unwrap_or(by_default);
-    let mut can_decide = metrics.iter().filter(|one| one.larger_is_better.is_some());
-    can_decide
-        .clone()
-        .find(|one| one.key == key)
-        .ok_or_else(|| {
-            let keys: Vec<String> = can_decide
-                .by_ref()
-                .map(|one| format!("'{}'", one.key))
-                .collect();
-            CliError::usage(format!(
-                "--metric '{key}' is not measured by this load; there are {}",
-                keys.join(", ")
-            ))
-        })
+    let mut keys = Vec::new();
+    for metric in metrics {
+        if metric.larger_is_better.is_some() {
+            if metric.key == key {
+                return Ok(metric);
+            }
+            keys.push(format!("'{}'", metric.key));
+        }
+    }
+    Err(CliError::usage(format!(
+        "--metric '{key}' is not measured by this load; there are {}",
+        keys.join(", ")
+    )))
 }
 
 fn goal(options: &Compare) -> Goal {
@@ -226,14 +227,18 @@ fn goal(options: &Compare) -> Goal {
 
 /// Returns base and change, by the names on the command line.
 fn sides(options: &Compare) -> (Side, Side) {
-    let named = |name: Option<&String>| Side {
+    let (base, change) = match &options.running[..] {
+        [base, change] => (Some(base), Some(change)),
+        _ => (options.base.as_ref(), options.change.as_ref()),
+    };
+    (side(base), side(change))
+}
+
+fn side(name: Option<&String>) -> Side {
+    Side {
         name: name.cloned().unwrap_or_default(),
         commit: None,
         program: None,
-    };
-    match &options.running[..] {
-        [base, change] => (named(Some(base)), named(Some(change))),
-        _ => (named(options.base.as_ref()), named(options.change.as_ref())),
     }
 }
 
@@ -264,7 +269,6 @@ fn compare(
     terminal: &Terminal,
 ) -> Result<Compared, CliError> {
     let is_running = !options.running.is_empty();
-    let say = |text: &str| terminal.say(text);
     let protocol = if is_running {
         Protocol::default()
     } else {
@@ -285,13 +289,25 @@ fn compare(
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
             let target = Target::of("--running", &side.name, &options.how.sent)?.server;
-            std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
-                |error| CliError::invalid(format!("no server answers at {}: {error}", side.name)),
-            )?;
+            let within = Duration::from_secs(5);
+            if let Err(error) = std::net::TcpStream::connect_timeout(&target.address, within) {
+                return Err(CliError::invalid(format!(
+                    "no server answers at {}: {error}",
+                    side.name
+                )));
+            }
             comparison::Side::Running(target)
         } else if let Some(commit) = &side.commit {
             let like = worktrees.first();
-            let made = make(name, commit, like, &options.how, &protocol, interrupt, &say)?;
+            let made = make(
+                name,
+                commit,
+                like,
+                &options.how,
+                &protocol,
+                interrupt,
+                &|text| terminal.say(text),
+            )?;
             side.program = made.started.as_ref().map(|ran| ran.program.clone());
             started.extend(made.started);
             worktrees.push(made.revision);
@@ -305,9 +321,7 @@ fn compare(
     let [base, change] = &prepared[..] else {
         unreachable!("there are two sides");
     };
-    let has_admin_port = |side: &comparison::Side| matches!(side, comparison::Side::Command(command, _) if command.contains("{admin_port}"));
-    let observer = |event: Event<'_>| terminal.show(event);
-    comparison::Comparison {
+    let comparison = comparison::Comparison {
         base: base.clone(),
         change: change.clone(),
         ready: options.how.ready.as_deref(),
@@ -327,18 +341,26 @@ fn compare(
         placement: generator.placement,
         generator: generator.other,
         interrupt,
-        observer: &observer,
+        observer: &|event| terminal.show(event),
+    };
+    let mut compared = comparison
+        .run()
+        .map_err(|error| explained(error, interrupt))?;
+    compared
+        .notes
+        .extend(about_programs(&started, worktrees.len()));
+    if options.how.sent.insecure {
+        compared.notes.push(requests::UNCHECKED.to_owned());
     }
-    .run()
-    .map(|mut compared| {
-        compared
-            .notes
-            .extend(about_programs(&started, worktrees.len()));
-        let unchecked = options.how.sent.insecure.then_some(requests::UNCHECKED);
-        compared.notes.extend(unchecked.map(str::to_owned));
-        compared
-    })
-    .map_err(|error| explained(error, interrupt))
+    Ok(compared)
+}
+
+/// Returns whether a command listens on a second port.
+fn has_admin_port(side: &comparison::Side) -> bool {
+    match side {
+        comparison::Side::Command(command, _) => command.contains("{admin_port}"),
+        comparison::Side::Running(_) => false,
+    }
 }
 
 /// Revision that was built and started once.
@@ -411,10 +433,13 @@ fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
 /// Returns the protocol of a service that is started here. Its certificate is for the `host` of the requests, or for
 /// `localhost`.
 pub(super) fn protocol(sent: &Sent, traffic: &Traffic) -> Result<Protocol, CliError> {
-    let requests = traffic.routes.iter().flat_map(|route| &route.requests);
-    let mut headers = requests.flat_map(|request| &request.headers);
-    let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
-    requests::protocol(sent, host.map_or("localhost", |(_, host)| host))
+    // All requests have the same headers.
+    for (name, host) in &traffic.routes[0].requests[0].headers {
+        if name.eq_ignore_ascii_case("host") {
+            return requests::protocol(sent, host);
+        }
+    }
+    requests::protocol(sent, "localhost")
 }
 
 pub(super) fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {
@@ -466,12 +491,13 @@ fn load_in_words(how: &Comparing, traffic: &Traffic, compared: &Compared) -> Str
         None => "who ask again at once".to_owned(),
     };
     let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
-    let generator = compared.generator_cpu.map_or_else(String::new, |share| {
-        format!(
+    let generator = match compared.generator_cpu {
+        Some(share) => format!(
             " The generator used at most {} of its CPU time.",
             figures::percent(share)
-        )
-    });
+        ),
+        None => String::new(),
+    };
     format!(
         "{}, {arrivals}: {}; slices of {} s.{generator}",
         figures::things(traffic.users.into(), "user"),
@@ -482,17 +508,18 @@ fn load_in_words(how: &Comparing, traffic: &Traffic, compared: &Compared) -> Str
 
 /// Returns the command line, quoted so that it can be typed again.
 fn typed() -> String {
-    let quoted = |word: String| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word
+    let mut line = program::running().name.clone();
+    let words = std::env::args().skip(1);
+    for word in words.skip_while(|word| word == "workshop") {
+        line.push(' ');
+        let mut letters = word.chars();
+        if !word.is_empty()
+            && letters.all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c))
+        {
+            line += &word;
         } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
+            line += &format!("'{}'", word.replace('\'', r"'\''"));
         }
-    };
-    let words = std::env::args()
-        .skip(1)
-        .skip_while(|word| word == "workshop");
-    let words: Vec<String> = words.map(quoted).collect();
-    format!("{} {}", program::running().name, words.join(" "))
+    }
+    line
 }

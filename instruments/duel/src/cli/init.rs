@@ -101,10 +101,8 @@ impl Found {
             }
             let program = format!("./target/release/{}", service.name);
             // Another crate of the workspace may read the settings.
-            let how = service
-                .folders
-                .iter()
-                .find_map(|folder| told_its_port(&sources(folder)));
+            let mut folders = service.folders.iter();
+            let how = folders.find_map(|folder| told_its_port(&sources(folder)));
             run = if let Some(how) = how {
                 how.replace("PROGRAM", &program)
             } else {
@@ -133,9 +131,10 @@ impl Found {
             };
             let own = match key {
                 "branches" => Some(format!("[{}]", quoted(branch))),
-                "uses" if line.contains("OWNER/REPOSITORY") => {
-                    options.action.clone().or_else(own_action)
-                }
+                "uses" if line.contains("OWNER/REPOSITORY") => match &options.action {
+                    Some(action) => Some(action.clone()),
+                    None => own_action(),
+                },
                 "build" => Some(quoted(&self.build)),
                 "run" => Some(quoted(&self.run)),
                 "requests" => Some(quoted(REQUESTS)),
@@ -166,17 +165,20 @@ fn own_action() -> Option<String> {
 /// Returns the branch that pull requests are for.
 fn default_branch(git: &Git) -> String {
     let remote = git.ask(["symbolic-ref", "--short", "refs/remotes/origin/HEAD"]);
-    let remote = remote.and_then(|name| Some(name.strip_prefix("origin/")?.to_owned()));
-    let is_here = |name: &&str| {
-        let branch = format!("refs/heads/{name}");
-        git.ask(["rev-parse", "--verify", "--quiet", &branch])
-            .is_some()
-    };
-    let usual = ["main", "master"].into_iter().find(is_here);
-    remote
-        .or_else(|| usual.map(str::to_owned))
-        .or_else(|| git.ask(["symbolic-ref", "--short", "HEAD"]))
-        .unwrap_or_else(|| "main".to_owned())
+    if let Some(name) = remote.unwrap_or_default().strip_prefix("origin/") {
+        return name.to_owned();
+    }
+    for usual in ["main", "master"] {
+        let branch = format!("refs/heads/{usual}");
+        let found = git.ask(["rev-parse", "--verify", "--quiet", &branch]);
+        if found.is_some() {
+            return usual.to_owned();
+        }
+    }
+    match git.ask(["symbolic-ref", "--short", "HEAD"]) {
+        Some(current) => current,
+        None => "main".to_owned(),
+    }
 }
 
 /// A program of a cargo workspace.
@@ -201,19 +203,19 @@ impl Service {
         cargo
             .args(["metadata", "--no-deps", "--format-version", "1"])
             .current_dir(root);
-        let said = cargo
-            .output()
-            .ok()
-            .filter(|said| said.status.success())
-            .ok_or_else(|| unknown("cargo knows no package here"))?;
+        let said = match cargo.output() {
+            Ok(said) if said.status.success() => said,
+            _ => return Err(unknown("cargo knows no package here")),
+        };
         let metadata: Value = serde_json::from_slice(&said.stdout)
             .map_err(|_| unknown("cargo's description of this workspace cannot be read"))?;
         let (mut programs, mut folders) = (Vec::new(), Vec::new());
         for package in metadata["packages"].as_array().into_iter().flatten() {
-            let dependencies = package["dependencies"].as_array().into_iter().flatten();
-            let is_web = dependencies
-                .filter_map(|one| one["name"].as_str())
-                .any(|name| FRAMEWORKS.contains(&name));
+            let mut dependencies = package["dependencies"].as_array().into_iter().flatten();
+            let is_web = dependencies.any(|one| {
+                let name = one["name"].as_str().unwrap_or_default();
+                FRAMEWORKS.contains(&name)
+            });
             let manifest = package["manifest_path"].as_str().unwrap_or_default();
             let folder = Path::new(manifest).parent().unwrap_or(root).to_owned();
             folders.push(folder.clone());
@@ -230,7 +232,9 @@ impl Service {
         let likely = programs
             .into_iter()
             .max_by_key(|(is_web, is_default, ..)| (*is_web, *is_default));
-        let (.., name, folder) = likely.ok_or_else(|| unknown("no package here has a program"))?;
+        let Some((.., name, folder)) = likely else {
+            return Err(unknown("no package here has a program"));
+        };
         folders.retain(|other| *other != folder);
         folders.insert(0, folder);
         Ok(Self {
@@ -248,12 +252,12 @@ fn sources(folder: &Path) -> String {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            let is_small = entry
-                .metadata()
-                .is_ok_and(|file| file.len() < LARGEST_SOURCE);
             if path.is_dir() {
                 folders.push(path);
-            } else if is_small && path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension() == Some("rs".as_ref())
+                && let Ok(file) = entry.metadata()
+                && file.len() < LARGEST_SOURCE
+            {
                 text += &fs::read_to_string(path).unwrap_or_default();
             }
         }
@@ -268,35 +272,38 @@ fn told_its_port(sources: &str) -> Option<String> {
     for (index, quote) in sources.match_indices('"') {
         let rest = &sources[index + quote.len()..];
         let name = rest.split('"').next().unwrap_or_default();
-        let is_variable = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
-        if name.len() > 3 && name.bytes().all(is_variable) {
+        let mut bytes = name.bytes();
+        if name.len() > 3
+            && bytes.all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        {
             names.push(name);
         }
     }
     if names.contains(&"PORT") {
         return Some("PROGRAM".to_owned());
     }
-    let is_address = |name: &str| {
-        ["ADDR", "BIND", "LISTEN"]
-            .iter()
-            .any(|word| name.contains(word))
-    };
-    if let Some(name) = names
-        .iter()
-        .find(|name| name.ends_with("_PORT") && !is_address(name))
-    {
-        return Some(format!("{name}={{port}} PROGRAM"));
+    for name in &names {
+        if name.ends_with("_PORT") && !is_of_address(name) {
+            return Some(format!("{name}={{port}} PROGRAM"));
+        }
     }
-    // A file descriptor is no address.
-    if let Some(name) = names
-        .iter()
-        .find(|name| is_address(name) && !name.ends_with("_FD"))
-    {
-        return Some(format!("{name}=127.0.0.1:{{port}} PROGRAM"));
+    for name in &names {
+        // A file descriptor is no address.
+        if is_of_address(name) && !name.ends_with("_FD") {
+            return Some(format!("{name}=127.0.0.1:{{port}} PROGRAM"));
+        }
     }
-    let has_option =
-        sources.contains("--port") || sources.contains("clap") && sources.contains("port:");
-    has_option.then(|| "PROGRAM --port {port}".to_owned())
+    if sources.contains("--port") || sources.contains("clap") && sources.contains("port:") {
+        return Some("PROGRAM --port {port}".to_owned());
+    }
+    None
+}
+
+/// Returns whether a variable of this name holds an address.
+fn is_of_address(name: &str) -> bool {
+    ["ADDR", "BIND", "LISTEN"]
+        .iter()
+        .any(|word| name.contains(word))
 }
 
 #[cfg(test)]

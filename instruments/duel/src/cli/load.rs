@@ -95,17 +95,20 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
         )?
     };
     drop(terminal);
-    let judged = options.sent.judge.as_ref().map(|_| {
+    let mut is_right = true;
+    if options.sent.judge.is_some() {
         let asked = asked("service after the load", &target, &traffic, &interrupt);
-        learnt.compare(&asked)
-    });
-    let fault = judged.and_then(Result::err);
-    notes.extend(fault.as_ref().map(AnswerError::to_string));
+        if let Err(fault) = learnt.compare(&asked) {
+            notes.push(fault.to_string());
+            is_right = false;
+        }
+    }
     let mut loaded = Loaded::of(outcome, &traffic, notes);
     if let Some(looking) = looking {
-        let said = looking
-            .join()
-            .unwrap_or_else(|_| Err(CliError::bad("the look panicked")))?;
+        let Ok(said) = looking.join() else {
+            return Err(CliError::bad("the look panicked"));
+        };
+        let said = said?;
         loaded
             .notes
             .extend(look::inside(&said, loaded.outcome.latency.mean_ms));
@@ -115,7 +118,7 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
         Format::Human => print!("{}", table(&loaded)),
     }
     let exit = exit_of(&loaded.outcome);
-    Ok(fault.map_or(exit, |_| exit.max(Exit::Bad)))
+    Ok(if is_right { exit } else { exit.max(Exit::Bad) })
 }
 
 fn embedded(
@@ -146,7 +149,7 @@ fn embedded(
 fn specs(target: &Target, options: &Load) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let sent = &options.sent;
     let is_named = !sent.get.is_empty() || !sent.request.is_empty() || sent.access_log.is_some();
-    if let Some(path) = target.path.as_ref().filter(|_| is_named) {
+    if let (Some(path), true) = (&target.path, is_named) {
         return Err(CliError::usage(format!(
             "the URL ends in {path}, and --get, --request or --access-log name paths: leave out the URL's"
         )));
@@ -158,9 +161,9 @@ fn specs(target: &Target, options: &Load) -> Result<(Vec<Spec>, Vec<String>), Cl
     }
     let (mut specs, of_log) = requests::specs(sent, Some(target.path.as_deref().unwrap_or("/")))?;
     for (script, option) in [(&options.k6, "--k6"), (&options.locust, "--locust")] {
-        script
-            .as_ref()
-            .map_or(Ok(()), |_| scripts::sendable(option, sent, &specs))?;
+        if script.is_some() {
+            scripts::sendable(option, sent, &specs)?;
+        }
     }
     for spec in &mut specs {
         with_host(&mut spec.headers, target);
@@ -169,8 +172,7 @@ fn specs(target: &Target, options: &Load) -> Result<(Vec<Spec>, Vec<String>), Cl
 }
 
 fn with_host(headers: &mut Vec<(String, String)>, target: &Target) {
-    let has_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
-    if !headers.iter().any(has_host) {
+    if !requests::has(headers, "host") {
         headers.push(("host".to_owned(), target.host.clone()));
     }
 }
@@ -243,18 +245,18 @@ fn write_scripts(
 impl Loaded {
     fn of(outcome: TrafficOutcome, traffic: &Traffic, notes: Vec<String>) -> Self {
         let all = outcome.users.all();
-        let told = traffic.routes.iter().zip(&outcome.users.routes);
-        let routes = told
-            .map(|(route, seen)| Told {
+        let mut routes = Vec::new();
+        for (route, seen) in traffic.routes.iter().zip(&outcome.users.routes) {
+            routes.push(Told {
                 name: route.name.clone(),
                 completed: seen.latency.count(),
                 latency: seen.latency.summary(),
-            })
-            .collect();
+            });
+        }
         let mut outcome = Outcome::from(outcome);
-        if traffic.routes.len() > 1 {
+        if let (Some(all), 2..) = (all, traffic.routes.len()) {
             // A chapter's second route holds its writes; here all routes count alike.
-            outcome.latency = all.map(|all| all.summary()).unwrap_or_default();
+            outcome.latency = all.summary();
             outcome.service_latency = None;
             outcome.writes = 0;
         }
@@ -266,27 +268,33 @@ impl Loaded {
     }
 }
 
+/// Formats the latency at `quantile` (0 to 1).
+fn at(latency: &Latency, quantile: f64) -> String {
+    match latency.point(quantile) {
+        Some(found) => {
+            let over = figures::over(found.is_lower_bound);
+            format!("{over}{}", figures::milliseconds(found.ms))
+        }
+        None => "-".to_owned(),
+    }
+}
+
 /// Formats the figures for people.
 fn table(loaded: &Loaded) -> String {
     // Writing to a String cannot fail.
     let mut text = figures_of(&loaded.outcome);
-    for route in loaded.routes.iter().filter(|_| loaded.routes.len() > 1) {
-        let at = |quantile| {
-            let found = route.latency.point(quantile);
-            found.map_or("-".to_owned(), |found| {
-                let over = figures::over(found.is_lower_bound);
-                format!("{over}{}", figures::milliseconds(found.ms))
-            })
-        };
-        let _ = writeln!(
-            text,
-            "{}: {}, median {}, 90 % {}, 99 % {}",
-            route.name,
-            figures::things(route.completed, "answer"),
-            at(0.5),
-            at(0.9),
-            at(0.99)
-        );
+    if loaded.routes.len() > 1 {
+        for route in &loaded.routes {
+            let _ = writeln!(
+                text,
+                "{}: {}, median {}, 90 % {}, 99 % {}",
+                route.name,
+                figures::things(route.completed, "answer"),
+                at(&route.latency, 0.5),
+                at(&route.latency, 0.9),
+                at(&route.latency, 0.99)
+            );
+        }
     }
     for note in &loaded.notes {
         let _ = writeln!(text, "{note}");

@@ -25,8 +25,10 @@ const MOST_BYTES: usize = 256 << 20;
 /// is the `path` of a URL. Also returns notes on the requests of an access log.
 pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let headers = headers(&sent.header)?;
-    let of_log = sent.access_log.as_deref().map(access_log::specs);
-    let (mut specs, notes) = of_log.transpose()?.unwrap_or_default();
+    let (mut specs, notes) = match &sent.access_log {
+        Some(file) => access_log::specs(file)?,
+        None => Default::default(),
+    };
     for get in &sent.get {
         specs.push(spec("--get", "GET", get)?);
     }
@@ -49,7 +51,9 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<S
             [_] => None,
             _ => bodies.next(),
         };
-        spec.body = body.map(|body| bytes_of(body)).transpose()?;
+        if let Some(body) = body {
+            spec.body = Some(bytes_of(body)?);
+        }
         specs.push(spec);
     }
     if sent.body.len() > 1 && sent.body.len() != sent.request.len() {
@@ -63,9 +67,11 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<S
         ));
     }
     if specs.is_empty() {
-        let path = path.ok_or_else(|| {
-            CliError::usage("no request is named: give a path, such as --get /checkout/1")
-        })?;
+        let Some(path) = path else {
+            return Err(CliError::usage(
+                "no request is named: give a path, such as --get /checkout/1",
+            ));
+        };
         specs.push(spec("--url", "GET", path)?);
     }
     let weights: f64 = specs.iter().map(|spec| spec.weight).sum();
@@ -80,9 +86,10 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<S
     for spec in &mut specs {
         spec.allowed.clone_from(&allowed);
         spec.headers.clone_from(&headers);
-        let is_json = |body: &Vec<u8>| matches!(body.trim_ascii_start(), [b'{' | b'[', ..]);
-        let has_kind = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
-        if spec.body.as_ref().is_some_and(is_json) && !headers.iter().any(has_kind) {
+        if let Some(body) = &spec.body
+            && let [b'{' | b'[', ..] = body.trim_ascii_start()
+            && !has(&headers, "content-type")
+        {
             spec.headers
                 .push(("content-type".to_owned(), "application/json".to_owned()));
         }
@@ -91,21 +98,19 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<S
                 return Err(CliError::usage("gRPC is spoken over HTTP/2: add --http2"));
             }
             spec.body = Some(framed(spec.body.take().unwrap_or_default()));
-            let says_so = |(name, _): &(String, String)| name.eq_ignore_ascii_case("te");
-            if !headers.iter().any(says_so) {
+            if !has(&headers, "te") {
                 spec.headers.push(("te".to_owned(), "trailers".to_owned()));
             }
         }
     }
     let mut names = std::collections::BTreeSet::new();
-    if let Some(twice) = specs
-        .iter()
-        .map(Spec::name)
-        .find(|name| !names.insert(name.clone()))
-    {
-        return Err(CliError::usage(format!(
-            "{twice} is named twice: name it once, with a weight such as x2"
-        )));
+    for spec in &specs {
+        if !names.insert(spec.name()) {
+            return Err(CliError::usage(format!(
+                "{} is named twice: name it once, with a weight such as x2",
+                spec.name()
+            )));
+        }
     }
     Ok((specs, notes))
 }
@@ -116,17 +121,14 @@ pub(crate) fn login(sent: &Sent) -> Result<Option<Login>, CliError> {
         return Ok(None);
     };
     let (method, path) = line.split_once(' ').unwrap_or(("POST", line));
-    let spec = Spec {
-        headers: headers(&sent.header)?,
-        body: sent.login_body.as_deref().map(bytes_of).transpose()?,
-        ..spec("--login", method, path)?
-    };
+    let mut spec = spec("--login", method, path)?;
+    spec.headers = headers(&sent.header)?;
+    if let Some(body) = &sent.login_body {
+        spec.body = Some(bytes_of(body)?);
+    }
     let mut request = spec.route().requests.remove(0);
-    let has_kind = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
-    if let Some(body) = request
-        .body
-        .as_ref()
-        .filter(|_| !spec.headers.iter().any(has_kind))
+    if let Some(body) = &request.body
+        && !has(&spec.headers, "content-type")
     {
         let kind = if body.trim_ascii_start().starts_with(b"{") {
             "application/json"
@@ -150,14 +152,19 @@ pub(crate) fn how(sent: &Sent) -> How {
         Some(Bodies::Size) => Part::Size,
         Some(Bodies::Status) => Part::Status,
     };
-    let is_json = sent.compare == Some(Bodies::Json) || !sent.ignore_json.is_empty();
-    let rule = Rule {
-        part,
-        json: is_json.then(|| sent.ignore_json.clone().into()),
+    let json = if sent.compare == Some(Bodies::Json) || !sent.ignore_json.is_empty() {
+        Some(sent.ignore_json.clone().into())
+    } else {
+        None
+    };
+    let rule = if sent.compare.is_some() || json.is_some() {
+        Some(Rule { part, json })
+    } else {
+        None
     };
     How {
         status: sent.expect_status,
-        rule: (is_json || sent.compare.is_some()).then_some(rule),
+        rule,
         judge: sent.judge.clone(),
     }
 }
@@ -172,40 +179,42 @@ pub(crate) fn traffic(
     seconds: f64,
 ) -> Result<Traffic, CliError> {
     let routes: Vec<Route> = specs.iter().map(Spec::route).collect();
-    let bytes: usize = routes
-        .iter()
-        .flat_map(|route| &route.requests)
-        .map(|one| one.path.len() + one.body.as_ref().map_or(0, Vec::len) + 200)
-        .sum();
+    let mut bytes = 0;
+    for route in &routes {
+        for request in &route.requests {
+            bytes += request.path.len() + request.body.as_deref().unwrap_or_default().len() + 200;
+        }
+    }
     if bytes > MOST_BYTES {
         return Err(CliError::usage(
             "all requests together are over 256 MiB: name fewer values or a shorter body",
         ));
     }
-    let bystander = sent.bystander.as_ref().map(|path| {
+    let mut bystander = None;
+    if let Some(path) = &sent.bystander {
         let spec = Spec {
             headers: headers(&sent.header)?,
             allowed: sent.allow_status.clone().into(),
             ..spec("--bystander", "GET", path)?
         };
-        Ok::<_, CliError>(Paced {
+        bystander = Some(Paced {
             route: spec.route(),
             per_second: sent.bystander_rate,
             spacing: sent.arrivals,
-        })
-    });
+        });
+    }
     let mut traffic = Traffic {
         routes: routes.into(),
-        bystander: bystander.transpose()?,
-        arrivals: rate.map_or(
-            Arrivals::Closed {
-                think: Duration::from_secs_f64(think),
-            },
-            |per_second| Arrivals::Open {
+        bystander,
+        arrivals: match rate {
+            Some(per_second) => Arrivals::Open {
                 per_second,
                 spacing: sent.arrivals,
             },
-        ),
+            None => Arrivals::Closed {
+                think: Duration::from_secs_f64(think),
+            },
+        },
         keep_alive: !sent.no_keep_alive,
         warm_up: Duration::from_secs_f64(sent.warm_up),
         duration: Duration::from_secs_f64(seconds),
@@ -227,45 +236,57 @@ fn fresh_seed() -> u32 {
 
 /// Returns whether some of a load's requests are due at random moments.
 fn has_random_moments(traffic: &Traffic) -> bool {
-    let users = match traffic.arrivals {
-        Arrivals::Open { spacing, .. } => Some(spacing),
-        Arrivals::Closed { .. } => None,
-    };
-    let bystander = traffic.bystander.as_ref().map(|paced| paced.spacing);
-    [users, bystander].contains(&Some(Spacing::Poisson))
+    if let Arrivals::Open {
+        spacing: Spacing::Poisson,
+        ..
+    } = traffic.arrivals
+    {
+        return true;
+    }
+    match &traffic.bystander {
+        Some(paced) => paced.spacing == Spacing::Poisson,
+        None => false,
+    }
 }
 
 /// Returns a note on the seed that repeats the random moments of a load; `None` if it has none.
 pub(crate) fn repeats(traffic: &Traffic) -> Option<String> {
-    has_random_moments(traffic).then(|| {
-        format!(
-            "requests were sent at random moments; --seed {} repeats them",
-            traffic.seed
-        )
-    })
+    if !has_random_moments(traffic) {
+        return None;
+    }
+    Some(format!(
+        "requests were sent at random moments; --seed {} repeats them",
+        traffic.seed
+    ))
+}
+
+/// Returns whether `headers` have one of this name, in any case.
+pub(crate) fn has(headers: &[(String, String)], name: &str) -> bool {
+    headers
+        .iter()
+        .any(|(other, _)| other.eq_ignore_ascii_case(name))
 }
 
 fn headers(lines: &[String]) -> Result<Vec<(String, String)>, CliError> {
     /// Headers that the generator sets itself.
     const OWN: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
-    lines
-        .iter()
-        .map(|line| {
-            let wrong = |why: &str| CliError::usage(format!("--header {line:?}: {why}"));
-            let (name, value) = line
-                .split_once(':')
-                .ok_or_else(|| wrong("write it as 'Name: value'"))?;
-            if HeaderName::from_bytes(name.as_bytes()).is_err()
-                || HeaderValue::from_bytes(value.trim().as_bytes()).is_err()
-            {
-                return Err(wrong("that is no header of HTTP"));
-            }
-            if OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
-                return Err(wrong("the generator sets it by itself; leave it out"));
-            }
-            Ok((name.to_owned(), value.trim().to_owned()))
-        })
-        .collect()
+    let mut headers = Vec::new();
+    for line in lines {
+        let wrong = |why: &str| CliError::usage(format!("--header {line:?}: {why}"));
+        let Some((name, value)) = line.split_once(':') else {
+            return Err(wrong("write it as 'Name: value'"));
+        };
+        if HeaderName::from_bytes(name.as_bytes()).is_err()
+            || HeaderValue::from_bytes(value.trim().as_bytes()).is_err()
+        {
+            return Err(wrong("that is no header of HTTP"));
+        }
+        if OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            return Err(wrong("the generator sets it by itself; leave it out"));
+        }
+        headers.push((name.to_owned(), value.trim().to_owned()));
+    }
+    Ok(headers)
 }
 
 /// Returns a body as it stands, or the content of a file: `@order.json`.
@@ -277,35 +298,35 @@ fn bytes_of(body: &str) -> Result<Vec<u8>, CliError> {
 }
 
 fn is_grpc(headers: &[(String, String)]) -> bool {
-    let is_its = |kind: &str| matches!(kind.strip_prefix("application/grpc"), Some(rest) if !rest.starts_with('-'));
-    let mut headers = headers.iter();
-    headers.any(|(name, kind)| name.eq_ignore_ascii_case("content-type") && is_its(kind))
+    headers.iter().any(|(name, kind)| {
+        name.eq_ignore_ascii_case("content-type")
+            // `application/grpc-web` is another protocol.
+            && matches!(kind.strip_prefix("application/grpc"), Some(rest) if !rest.starts_with('-'))
+    })
 }
 
 /// Puts a gRPC message into its frame, a flag and the length before it. A message that has a frame stays as it is. No
 /// message without a frame begins with the byte of a flag.
 fn framed(message: Vec<u8>) -> Vec<u8> {
-    let length = |message: &[u8]| {
-        u32::try_from(message.len())
-            .unwrap_or(u32::MAX)
-            .to_be_bytes()
-    };
     match message.split_at_checked(5) {
-        Some((&[0 | 1, ref said @ ..], rest)) if *said == length(rest) => message,
-        _ => [&[0], &length(&message)[..], &message].concat(),
+        Some((&[0 | 1, ref said @ ..], rest)) if *said == length_of(rest) => message,
+        _ => [&[0], &length_of(&message)[..], &message].concat(),
     }
+}
+
+fn length_of(message: &[u8]) -> [u8; 4] {
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    length.to_be_bytes()
 }
 
 /// Parses `/path`, `/path x3`, `/path/{1..9}/more` or `/path/{file:ids.txt}`.
 fn spec(option: &str, method: &str, text: &str) -> Result<Spec, CliError> {
     let wrong = |why: &str| CliError::usage(format!("{option} {text:?}: {why}"));
     let (path, weight) = match text.trim().rsplit_once(" x") {
-        Some((path, weight)) => {
-            let weight: Option<f64> = weight.parse().ok();
-            let weight = weight.filter(|weight| weight.is_finite() && *weight > 0.0);
-            let weight = weight.ok_or_else(|| wrong("a weight is a number above 0, such as x3"))?;
-            (path.trim(), weight)
-        }
+        Some((path, weight)) => match weight.parse::<f64>() {
+            Ok(weight) if weight.is_finite() && weight > 0.0 => (path.trim(), weight),
+            _ => return Err(wrong("a weight is a number above 0, such as x3")),
+        },
         None => (text.trim(), 1.0),
     };
     if !path.starts_with('/') {
@@ -327,7 +348,9 @@ fn spec(option: &str, method: &str, text: &str) -> Result<Spec, CliError> {
         allowed: Arc::default(),
     };
     if let Some((before, rest)) = path.split_once('{') {
-        let (value, after) = rest.split_once('}').ok_or_else(|| wrong("a { has no }"))?;
+        let Some((value, after)) = rest.split_once('}') else {
+            return Err(wrong("a { has no }"));
+        };
         if after.contains(['{', '}']) {
             return Err(wrong("a path takes one value, and this one has two"));
         }
@@ -355,18 +378,25 @@ fn values(text: &str) -> Result<Values, String> {
         }
         Values::Listed(text.to_owned(), lines)
     } else {
-        let range = text
-            .split_once("..")
-            .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)))
-            .filter(|(first, last)| first <= last);
-        let (first, last) = range
-            .ok_or("values are {1..5000}, both ends included, or {file:ids.txt}, a value a line")?;
-        Values::Range(first, last)
+        match range(text) {
+            Some((first, last)) if first <= last => Values::Range(first, last),
+            _ => {
+                return Err(
+                    "values are {1..5000}, both ends included, or {file:ids.txt}, a value a line"
+                        .to_owned(),
+                );
+            }
+        }
     };
     if values.len() > MOST_VALUES {
         return Err("that is more than 100,000 values; name fewer".to_owned());
     }
     Ok(values)
+}
+
+fn range(text: &str) -> Option<(u64, u64)> {
+    let (first, last) = text.split_once("..")?;
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
 /// Note on a result with `--insecure`.

@@ -6,6 +6,7 @@ mod submodules;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::report::Program;
 use engine::load::interrupt::Interrupt;
@@ -68,29 +69,41 @@ impl Worktree {
 
     /// Returns the tracked files that match these patterns.
     fn files(&self, patterns: &[&str]) -> Vec<String> {
-        let git = Git::at(&self.path).ok();
-        let list = git.and_then(|git| git.ask([&["ls-files"], patterns].concat()));
-        list.iter()
-            .flat_map(|list| list.lines())
-            .map(str::to_owned)
-            .collect()
+        let Ok(git) = Git::at(&self.path) else {
+            return Vec::new();
+        };
+        let list = git.ask([&["ls-files"], patterns].concat());
+        let list = list.unwrap_or_default();
+        list.lines().map(str::to_owned).collect()
     }
 
     /// Returns the folders in which cargo may make a `target`: the root, `within`, and each with a `Cargo.lock`.
     fn of_cargo(&self, within: &Path) -> Vec<PathBuf> {
-        let locks = self.files(&["Cargo.lock", "*/Cargo.lock"]);
-        let folders = locks.iter().filter_map(|lock| Path::new(lock).parent());
-        let folders = folders.chain([Path::new(""), within]);
-        folders.map(|folder| self.path.join(folder)).collect()
+        let mut folders = Vec::new();
+        for mut lock in self.files(&["Cargo.lock", "*/Cargo.lock"]) {
+            lock.truncate(lock.len() - "Cargo.lock".len());
+            folders.push(self.path.join(lock));
+        }
+        folders.extend([self.path.clone(), self.path.join(within)]);
+        folders
     }
 
     /// Returns a source that is older than the checkout, if there is one.
     fn set_back(&self) -> Option<String> {
-        let time = |file: &str| fs::metadata(self.path.join(file)).and_then(|file| file.modified());
-        let checkout = time(".git").ok()?;
-        let mut sources = self.files(&["*.rs"]).into_iter();
-        sources.find(|source| time(source).is_ok_and(|time| time < checkout))
+        let checkout = modified(&self.path.join(".git"))?;
+        for source in self.files(&["*.rs"]) {
+            if let Some(time) = modified(&self.path.join(&source))
+                && time < checkout
+            {
+                return Some(source);
+            }
+        }
+        None
     }
+}
+
+fn modified(file: &Path) -> Option<SystemTime> {
+    fs::metadata(file).ok()?.modified().ok()
 }
 
 impl Drop for Worktree {
@@ -109,14 +122,17 @@ fn remove(git: &Git, worktree: &Path) {
 /// Removes from git's list the worktrees of comparisons that were killed. Their temporary folders are gone.
 fn prune(git: &Git) {
     let list = git.ask(["worktree", "list", "--porcelain"]);
-    let list = list.unwrap_or_default();
-    let paths = list
-        .lines()
-        .filter_map(|line| line.strip_prefix("worktree "));
-    for path in paths.map(Path::new).filter(|path| path.ends_with(SOURCE)) {
+    for line in list.unwrap_or_default().lines() {
+        let Some(path) = line.strip_prefix("worktree ") else {
+            continue;
+        };
+        let path = Path::new(path);
         let mut above = path.ancestors().skip(1);
-        let is_gone = above.next().is_some_and(|folder| !folder.exists());
-        if is_gone && above.next().is_some_and(files::is_temporary) {
+        if path.ends_with(SOURCE)
+            && let (Some(temporary), Some(parent)) = (above.next(), above.next())
+            && !temporary.exists()
+            && files::is_temporary(parent)
+        {
             remove(git, path);
         }
     }
@@ -211,22 +227,12 @@ impl<'a> Revision<'a> {
         let Some(last) = programs.last() else {
             return Ok(None);
         };
-        let built = programs.iter().find_map(|program| {
-            self.within(&program.file)?;
-            Some((program.file.clone(), program.image.clone(), None))
-        });
-        let script = || {
-            programs.iter().find_map(|program| {
-                let file = self.script(program)?;
-                Some((file.clone(), file, Some(program.file.display().to_string())))
-            })
-        };
-        let (file, image, run_by) = built.or_else(script).ok_or_else(|| {
-            self.refused(&format!(
+        let Some((file, image, run_by)) = self.built_among(&programs) else {
+            return Err(self.refused(&format!(
                 "starts {}, which is neither in its checkout nor in its build; name what the build makes, by a path within the checkout",
                 last.file.display()
-            ))
-        })?;
+            )));
+        };
         let shown = self.within(&file).unwrap_or_default();
         let bytes = fs::read(&image);
         let sha256 = bytes.map(digest).map_err(CliError::because(&shown))?;
@@ -242,6 +248,23 @@ impl<'a> Revision<'a> {
             sha256,
         };
         Ok(Some(Started { program, run_by }))
+    }
+
+    /// Returns the file of this build that runs, another name of the same file, and the program that runs it if it is a
+    /// script.
+    fn built_among(&self, programs: &[Running]) -> Option<(PathBuf, PathBuf, Option<String>)> {
+        for program in programs {
+            if self.within(&program.file).is_some() {
+                return Some((program.file.clone(), program.image.clone(), None));
+            }
+        }
+        for program in programs {
+            if let Some(file) = self.script(program) {
+                let run_by = program.file.display().to_string();
+                return Some((file.clone(), file, Some(run_by)));
+            }
+        }
+        None
     }
 
     fn refused(&self, what: &str) -> CliError {
@@ -266,12 +289,19 @@ impl<'a> Revision<'a> {
         if program.file.starts_with(&self.root) {
             return None;
         }
-        program.words.iter().find_map(|word| {
-            let module = word.split(':').next()?.replace('.', "/") + ".py";
-            let files = [word, &module].map(|name| fs::canonicalize(program.folder.join(name)));
-            let mut files = files.into_iter().flatten();
-            files.find(|file| file.is_file() && self.within(file).is_some())
-        })
+        for word in &program.words {
+            let (module, _) = word.split_once(':').unwrap_or((word, ""));
+            let module = module.replace('.', "/") + ".py";
+            for name in [word, &module] {
+                if let Ok(file) = fs::canonicalize(program.folder.join(name))
+                    && file.is_file()
+                    && self.within(&file).is_some()
+                {
+                    return Some(file);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -292,37 +322,37 @@ fn failed(error: CommandError) -> CliError {
 /// Finds the commit that `revision`, given to `option`, names. `main...topic` names the commit where the two parted,
 /// as in `git diff`.
 pub(super) fn commit(git: &Git, option: &str, revision: &str) -> Result<Commit, CliError> {
-    let none = |what: &str| CliError::usage(format!("{option}{revision}: {what}"));
-    let hash = if let Some((one, other)) = revision.split_once("...") {
+    let (mut hash, mut none) = (None, "the repository has no such revision");
+    if let Some((one, other)) = revision.split_once("...") {
         let mut ends = Vec::new();
         for end in [one, other] {
             let end = if end.is_empty() { "HEAD" } else { end };
             ends.push(commit(git, option, end)?.hash);
         }
-        git.ask(["merge-base", &ends[0], &ends[1]])
-            .ok_or_else(|| none("the two have no commit in common"))?
-    } else {
-        // A revision that begins with a dash would be an option.
-        let is_name = !revision.is_empty() && !revision.starts_with('-');
+        hash = git.ask(["merge-base", &ends[0], &ends[1]]);
+        none = "the two have no commit in common";
+    // A revision that begins with a dash would be an option.
+    } else if !revision.is_empty() && !revision.starts_with('-') {
         let asked = format!("{revision}^{{commit}}");
-        let found = is_name.then(|| git.ask(["rev-parse", "--verify", "--quiet", &asked]));
-        found
-            .flatten()
-            .ok_or_else(|| none("the repository has no such revision"))?
-    };
-    Commit::of(git, &hash)
+        hash = git.ask(["rev-parse", "--verify", "--quiet", &asked]);
+    }
+    match hash {
+        Some(hash) => Commit::of(git, &hash),
+        None => Err(CliError::usage(format!("{option}{revision}: {none}"))),
+    }
 }
 
 /// Returns the root of the repository that this folder lies in, and the path from there to this folder.
 pub(super) fn repository() -> Result<(PathBuf, PathBuf), CliError> {
     let git = Git::within(Path::new("."));
-    let asked = |what| git.ask(["rev-parse", what]).map(PathBuf::from);
-    asked("--show-toplevel")
-        .zip(asked("--show-prefix"))
-        .ok_or_else(|| {
-            CliError::usage(format!(
-                "{GIT}REVISION needs git, and a git repository in this folder; change to yours, or \
-                 name commands"
-            ))
-        })
+    match (
+        git.ask(["rev-parse", "--show-toplevel"]),
+        git.ask(["rev-parse", "--show-prefix"]),
+    ) {
+        (Some(root), Some(within)) => Ok((root.into(), within.into())),
+        _ => Err(CliError::usage(format!(
+            "{GIT}REVISION needs git, and a git repository in this folder; change to yours, or \
+             name commands"
+        ))),
+    }
 }

@@ -43,17 +43,17 @@ pub(crate) fn sendable(option: &str, sent: &Sent, specs: &[Spec]) -> Result<(), 
             "{option} and --http2 do not go together: Locust speaks HTTP/1.1, and k6 chooses by itself"
         )));
     }
-    let is_text = |body: &Vec<u8>| str::from_utf8(body).is_ok();
-    match specs
-        .iter()
-        .find(|spec| !spec.body.as_ref().is_none_or(is_text))
-    {
-        Some(spec) => Err(CliError::usage(format!(
-            "{option}: the --body of {} is no text in UTF-8, which a script could hold",
-            spec.name()
-        ))),
-        None => Ok(()),
+    for spec in specs {
+        if let Some(body) = &spec.body
+            && str::from_utf8(body).is_err()
+        {
+            return Err(CliError::usage(format!(
+                "{option}: the --body of {} is no text in UTF-8, which a script could hold",
+                spec.name()
+            )));
+        }
     }
+    Ok(())
 }
 
 /// Returns a text as a literal of JavaScript, Python and JSON alike.
@@ -72,11 +72,14 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
         host = about.host,
         quoted = literal(&about.host),
         users = about.users,
-        trusted = about.cacert.map_or_else(String::new, |cacert| format!(
-            "//\n// k6 trusts the authorities of the system, and a script cannot name another. On Linux, call \
-             it with\n// SSL_CERT_FILE={} before it. Elsewhere, add that authority to the system's.\n",
-            cacert.display()
-        )),
+        trusted = match about.cacert {
+            Some(cacert) => format!(
+                "//\n// k6 trusts the authorities of the system, and a script cannot name another. On Linux, call \
+                 it with\n// SSL_CERT_FILE={} before it. Elsewhere, add that authority to the system's.\n",
+                cacert.display()
+            ),
+            None => String::new(),
+        },
     );
     // Writing to a String cannot fail.
     let _ = match about.rate {
@@ -99,7 +102,9 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
         text += "  insecureSkipTLSVerify: true,\n";
     }
     text += "  thresholds: { checks: ['rate==1'] },\n};\n\n";
-    text += &about.login.map(k6_login).unwrap_or_default();
+    if let Some(login) = about.login {
+        text += &k6_login(login);
+    }
     text += "const pick = (values) => values[Math.floor(Math.random() * values.length)];\n\n";
     text += "// How often each is sent, and what.\nconst requests = [\n";
     for (spec, status) in specs.iter().zip(statuses) {
@@ -188,9 +193,10 @@ fn literals(lines: &[String]) -> String {
 
 /// Returns a body as a literal, or `none`, the language's word for no body.
 fn body(body: Option<&[u8]>, none: &str) -> String {
-    body.map_or(none.to_owned(), |body| {
-        literal(&String::from_utf8_lossy(body))
-    })
+    match body {
+        Some(body) => literal(&String::from_utf8_lossy(body)),
+        None => none.to_owned(),
+    }
 }
 
 /// Returns the entries of a map of headers, in the syntax of both languages. `host` is left out: the tool sets it.
@@ -253,12 +259,15 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
             );
         }
     }
-    let with_login = about.login.map_or("", |_| "**self.login, ");
+    let with_login = match about.login {
+        Some(_) => "**self.login, ",
+        None => "",
+    };
     // Locust takes only whole numbers as weights.
-    let lightest = specs
-        .iter()
-        .map(|spec| spec.weight)
-        .fold(f64::MAX, f64::min);
+    let mut lightest = f64::MAX;
+    for spec in specs {
+        lightest = lightest.min(spec.weight);
+    }
     for (index, (spec, status)) in (1..).zip(specs.iter().zip(statuses)) {
         let value = match &spec.values {
             None => "\"\"".to_owned(),

@@ -36,7 +36,8 @@ impl Values {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Range(first, last) => {
-                usize::try_from(last - first).map_or(usize::MAX, |count| count.saturating_add(1))
+                let others = usize::try_from(last - first).unwrap_or(usize::MAX);
+                others.saturating_add(1)
             }
             Self::Listed(_, lines) => lines.len(),
         }
@@ -60,20 +61,23 @@ impl Spec {
             Some(Values::Range(first, last)) => (*first..=*last).map(|n| n.to_string()).collect(),
             Some(Values::Listed(_, lines)) => lines.clone(),
         };
-        let request = |value: String| Request {
-            method: self.method.clone(),
-            path: format!("{}{value}{}", self.before, self.after),
-            headers: self.headers.clone(),
-            body: self.body.clone(),
-            expected: Expected {
-                allowed: self.allowed.clone(),
-                ..Expected::of(200, None)
-            },
-        };
+        let mut requests = Vec::with_capacity(values.len());
+        for value in values {
+            requests.push(Request {
+                method: self.method.clone(),
+                path: format!("{}{value}{}", self.before, self.after),
+                headers: self.headers.clone(),
+                body: self.body.clone(),
+                expected: Expected {
+                    allowed: self.allowed.clone(),
+                    ..Expected::of(200, None)
+                },
+            });
+        }
         Route {
             name: self.name(),
             weight: self.weight,
-            requests: values.into_iter().map(request).collect(),
+            requests,
         }
     }
 }

@@ -10,25 +10,20 @@ use engine::metric::Unit;
 
 /// Returns the name and the content of each file.
 pub fn files(comparison: &Comparison) -> [(&'static str, String); 3] {
-    let bigger = |told: &&Told| told.unit == Unit::PerSecond;
-    let metrics = || comparison.metrics.iter();
-    let list = |told: Vec<Value>| format!("{:#}\n", Value::from(told));
-    [
-        ("bencher.json", format!("{:#}\n", bencher(comparison))),
-        (
-            "bigger-is-better.json",
-            list(metrics().filter(bigger).filter_map(entry).collect()),
-        ),
-        (
-            "smaller-is-better.json",
-            list(
-                metrics()
-                    .filter(|told| !bigger(told) && told.ratio.is_some())
-                    .filter_map(entry)
-                    .collect(),
-            ),
-        ),
-    ]
+    let (mut bigger, mut smaller) = (Vec::new(), Vec::new());
+    for told in &comparison.metrics {
+        if told.unit == Unit::PerSecond {
+            bigger.extend(entry(told));
+        } else if told.ratio.is_some() {
+            smaller.extend(entry(told));
+        }
+    }
+    let files = [
+        ("bencher.json", bencher(comparison)),
+        ("bigger-is-better.json", bigger.into()),
+        ("smaller-is-better.json", smaller.into()),
+    ];
+    files.map(|(name, json)| (name, format!("{json:#}\n")))
 }
 
 /// Returns a benchmark of the change's own figures for each route, and another of its ratios with their intervals.
@@ -70,7 +65,7 @@ fn entry(told: &Told) -> Option<Value> {
         unit => unit,
     };
     let mut entry = json!({ "name": told.label, "unit": unit, "value": told.change? });
-    if let Some((ratio, (low, high))) = told.ratio.zip(told.interval) {
+    if let (Some(ratio), Some((low, high))) = (told.ratio, told.interval) {
         entry["extra"] =
             format!("{ratio:.3} times as good as the base ({low:.3} to {high:.3})").into();
     }

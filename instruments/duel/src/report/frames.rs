@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use await_profile::drawing::legible;
+use drawing::folded::{MEANINGFUL, stacks, total, without_idle};
 use ecosystem::{crate_of, place_of};
-use engine::folded::{MEANINGFUL, stacks, total, without_idle};
 use engine::metric::SeenByBoth;
 use engine::profile::ProfileKind;
 use engine::statistics::student;
@@ -32,8 +32,14 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    fn size(&self) -> f64 {
-        (self.change - self.base).abs()
+    /// Returns the size of the difference, in steps of what counts as equal.
+    fn steps(&self) -> f64 {
+        ((self.change - self.base).abs() / ALIKE).round()
+    }
+
+    /// Returns whether the shares of another frame are equal.
+    fn is_alike(&self, other: &Self) -> bool {
+        (self.base - other.base).abs() < ALIKE && (self.change - other.change).abs() < ALIKE
     }
 
     /// Returns whether the frame belongs to the service or a library, not to the runtime, a framework or the system.
@@ -52,35 +58,27 @@ pub(super) fn changed(seen: &SeenByBoth) -> Vec<Frame> {
     let names: BTreeSet<&String> = base.keys().chain(change.keys()).collect();
     let mut frames: Vec<(usize, Frame)> = Vec::new();
     for name in names {
-        let of = |side: &BTreeMap<String, Seen>, other: &BTreeMap<String, Seen>| {
+        let (base, change) = match (base.get(name), change.get(name)) {
+            (Some(base), Some(change)) => (base.clone(), change.clone()),
             // A side that never has the frame has a share of 0 in as many parts as the other side has it.
-            let parts = other.get(name).map_or(0, |seen| seen.shares.len());
-            let none = Seen {
-                shares: vec![0.0; parts],
-                depth: 0,
-            };
-            side.get(name).cloned().unwrap_or(none)
+            (Some(base), None) => (base.clone(), base.none()),
+            (None, Some(change)) => (change.none(), change.clone()),
+            (None, None) => continue,
         };
-        let (base, change) = (of(&base, &change), of(&change, &base));
         let depth = base.depth.max(change.depth);
         if let Some(frame) = frame(seen.kind, name, &base.shares, &change.shares) {
             frames.push((depth, frame));
         }
     }
     // If a function and its caller have the same share, the function comes first.
-    let key =
-        |(depth, frame): &(usize, Frame)| (frame.is_own(), (frame.size() / ALIKE).round(), *depth);
-    frames.sort_by(|a, b| {
-        key(b)
-            .partial_cmp(&key(a))
-            .unwrap_or(std::cmp::Ordering::Equal)
+    frames.sort_by(|(depth, a), (other_depth, b)| {
+        let by_own = b.is_own().cmp(&a.is_own());
+        let by_size = b.steps().total_cmp(&a.steps());
+        by_own.then(by_size).then(other_depth.cmp(depth))
     });
     let mut told: Vec<Frame> = Vec::new();
     for (_, frame) in frames {
-        let is_near = |a: f64, b: f64| (a - b).abs() < ALIKE;
-        let is_alike =
-            |one: &Frame| is_near(one.base, frame.base) && is_near(one.change, frame.change);
-        if told.len() < MOST && !told.iter().any(is_alike) {
+        if told.len() < MOST && !told.iter().any(|one| one.is_alike(&frame)) {
             told.push(frame);
         }
     }
@@ -94,14 +92,24 @@ struct Seen {
     depth: usize,
 }
 
+impl Seen {
+    /// Returns the shares of a side that never has the frame.
+    fn none(&self) -> Self {
+        Self {
+            shares: vec![0.0; self.shares.len()],
+            depth: 0,
+        }
+    }
+}
+
 /// Returns the shares of all frames; `None` if there are too few samples or parts.
 fn shares(kind: ProfileKind, parts: &[String]) -> Option<BTreeMap<String, Seen>> {
-    let busy: Vec<String> = parts
-        .iter()
-        .map(|part| legible(&without_idle(part).0))
-        .collect();
-    let totals: Option<Vec<u64>> = busy.iter().map(|part| total(part).ok()).collect();
-    let totals = totals?;
+    let (mut busy, mut totals) = (Vec::new(), Vec::new());
+    for part in parts {
+        let part = legible(&without_idle(part).0);
+        totals.push(total(&part).ok()?);
+        busy.push(part);
+    }
     // Await profiles count microseconds, not samples.
     let is_few = kind != ProfileKind::Await && totals.iter().sum::<u64>() < MEANINGFUL;
     if is_few || totals.len() < 3 || totals.contains(&0) {
@@ -110,13 +118,11 @@ fn shares(kind: ProfileKind, parts: &[String]) -> Option<BTreeMap<String, Seen>>
     let mut all: BTreeMap<String, Seen> = BTreeMap::new();
     for (at, (part, total)) in busy.iter().zip(&totals).enumerate() {
         for (frames, count) in stacks(part).flatten() {
+            // A function that calls itself counts once.
             let mut names = BTreeMap::new();
-            names.extend(
-                frames
-                    .split(';')
-                    .enumerate()
-                    .map(|(depth, name)| (name, depth)),
-            );
+            for (depth, name) in frames.split(';').enumerate() {
+                names.insert(name, depth);
+            }
             for (name, depth) in names {
                 let seen = all.entry(name.to_owned()).or_default();
                 seen.shares.resize(totals.len(), 0.0);
@@ -130,23 +136,32 @@ fn shares(kind: ProfileKind, parts: &[String]) -> Option<BTreeMap<String, Seen>>
 
 /// Returns the frame if its shares differ beyond doubt, and `None` otherwise.
 fn frame(kind: ProfileKind, name: &str, base: &[f64], change: &[f64]) -> Option<Frame> {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let error = |values: &[f64]| {
-        let squares = values.iter().map(|value| (value - mean(values)).powi(2));
-        squares.sum::<f64>() / (values.len() - 1) as f64 / values.len() as f64
-    };
     let (of_base, of_change) = (mean(base), mean(change));
+    let variance = variance_of_mean(base) + variance_of_mean(change);
     // The smaller number is on the safe side.
     let freedom = base.len().min(change.len()) - 1;
-    let half = student(freedom as f64, TAIL)? * (error(base) + error(change)).sqrt();
+    let half = student(freedom as f64, TAIL)? * variance.sqrt();
     let difference = of_change - of_base;
-    (difference.abs() - half > ALIKE).then(|| Frame {
+    if difference.abs() - half <= ALIKE {
+        return None;
+    }
+    Some(Frame {
         kind,
         name: name.to_owned(),
         base: of_base,
         change: of_change,
         interval: (difference - half, difference + half),
     })
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn variance_of_mean(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (values.len() - 1) as f64 / values.len() as f64
 }
 
 #[cfg(test)]

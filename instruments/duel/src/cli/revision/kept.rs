@@ -26,32 +26,17 @@ impl Kept {
     /// comparison uses that folder, or nothing can be written to it. A new folder begins with a copy of `like`, so that
     /// cargo does not build again what both have in common, such as dependencies.
     pub(super) fn of(root: &Path, name: &str, temporary: &Path, like: Option<&Path>) -> Self {
-        let kept = || {
-            let folder = root.join("target/duel");
-            files::ignored(&folder)?;
-            let folder = folder.join(name);
-            let is_new = !folder.exists();
-            fs::create_dir_all(&folder)?;
-            let mut opening = File::options();
-            opening.create(true).write(true).truncate(false);
-            let mut lock = opening.open(folder.join(".lock"))?;
-            lock.try_lock()?;
-            if is_new {
-                begin_like(&folder, like);
+        let folder = root.join("target/duel").join(name);
+        let (folder, begun) = match locked(&folder, like) {
+            Ok(begun) => (folder, Some(begun)),
+            Err(_) => {
+                let new = temporary.join("target");
+                // If the folder cannot be made, cargo prints why.
+                let _ = fs::create_dir(&new);
+                begin_like(&new, like);
+                (new, None)
             }
-            // The file system's clock advances in steps of some milliseconds.
-            std::thread::sleep(Duration::from_millis(20));
-            lock.write_all(b"when the last build began\n")?;
-            let begun = lock.metadata()?.modified()?;
-            Ok::<_, io::Error>((folder, Some((lock, begun))))
         };
-        let (folder, begun) = kept().unwrap_or_else(|_| {
-            let new = temporary.join("target");
-            // If the folder cannot be made, cargo prints why.
-            let _ = fs::create_dir(&new);
-            begin_like(&new, like);
-            (new, None)
-        });
         Self {
             folder: fs::canonicalize(&folder).unwrap_or(folder),
             begun,
@@ -96,11 +81,14 @@ impl Kept {
         let Some((_, begun)) = &self.begun else {
             return false;
         };
-        let is_new = fs::metadata(image).is_ok_and(|image| {
-            let times = [image.modified(), image.created()];
-            times.iter().flatten().any(|time| time >= begun)
-        });
-        file.starts_with(&self.folder) && !is_new
+        if let Ok(image) = fs::metadata(image) {
+            for time in [image.modified(), image.created()].into_iter().flatten() {
+                if time >= *begun {
+                    return false;
+                }
+            }
+        }
+        file.starts_with(&self.folder)
     }
 
     /// Remembers the program that a build made. `of` names the build: its commit and its command.
@@ -116,6 +104,28 @@ impl Kept {
         let made = fs::read(self.folder.join(NOTES).join(digest(of)));
         made.is_ok_and(|made| made == sha256.as_bytes())
     }
+}
+
+/// Locks the folder in the repository's `target/duel`, which begins with a copy of `like` if it is new. Returns the lock
+/// and the time at which a build begins now.
+fn locked(folder: &Path, like: Option<&Path>) -> io::Result<(File, SystemTime)> {
+    if let Some(above) = folder.parent() {
+        files::ignored(above)?;
+    }
+    let is_new = !folder.exists();
+    fs::create_dir_all(folder)?;
+    let mut opening = File::options();
+    opening.create(true).write(true).truncate(false);
+    let mut lock = opening.open(folder.join(".lock"))?;
+    lock.try_lock()?;
+    if is_new {
+        begin_like(folder, like);
+    }
+    // The file system's clock advances in steps of some milliseconds.
+    std::thread::sleep(Duration::from_millis(20));
+    lock.write_all(b"when the last build began\n")?;
+    let begun = lock.metadata()?.modified()?;
+    Ok((lock, begun))
 }
 
 /// Copies what cargo has built in `like` into `folder`, except the programs. Cargo builds what cannot be copied.

@@ -17,22 +17,11 @@ pub(super) fn check_out(
 ) -> Result<(), CliError> {
     let list = Git::within(here).say(["ls-tree", "-r", commit])?;
     // 160000 commit HASH<tab>PATH
-    let submodules = list.lines().filter_map(|line| {
-        let (kind, path) = line.split_once('\t')?;
-        let commit = kind.strip_prefix("160000 commit ")?;
-        Some((commit, path))
-    });
-    for (commit, path) in submodules {
-        let (own, into) = (here.join(path), checkout.join(path));
-        let missing = |_| {
-            CliError::new(
-                Exit::Invalid,
-                format!(
-                    "the submodule {path} has no commit {commit} here: run `git submodule update --init \
-                     --recursive`, or fetch in it"
-                ),
-            )
+    for line in list.lines() {
+        let Some((commit, path)) = submodule(line) else {
+            continue;
         };
+        let (own, into) = (here.join(path), checkout.join(path));
         // In an empty folder, git finds the repository above it.
         let Ok(git) = Git::at(&own) else {
             say(&format!(
@@ -52,10 +41,25 @@ pub(super) fn check_out(
         let read = git
             .with(&variables)
             .say(["read-tree", "--reset", "-u", commit]);
-        read.map_err(missing)?;
+        if read.is_err() {
+            return Err(CliError::new(
+                Exit::Invalid,
+                format!(
+                    "the submodule {path} has no commit {commit} here: run `git submodule update --init \
+                     --recursive`, or fetch in it"
+                ),
+            ));
+        }
         check_out(&own, commit, &into, say)?;
     }
     Ok(())
+}
+
+/// Returns the commit and the path of a submodule in a line of `git ls-tree`.
+fn submodule(line: &str) -> Option<(&str, &str)> {
+    let (kind, path) = line.split_once('\t')?;
+    let commit = kind.strip_prefix("160000 commit ")?;
+    Some((commit, path))
 }
 
 #[cfg(test)]
