@@ -19,7 +19,7 @@ use crate::latency::{Latencies, RouteLatency};
 use crate::lock::lock;
 use crate::options::ProfileOptions;
 use crate::raw_stack::RawStack;
-use crate::registry::OTHER_ROUTES;
+use crate::routes::OTHER_ROUTES;
 use crate::sampler::Sampler;
 use crate::shared::Permit;
 use crate::stack::{Frames, Stack};
