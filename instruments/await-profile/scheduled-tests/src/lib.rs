@@ -6,6 +6,8 @@
 //! read of an atomic may return. `Arc`, which makes the wakers, is the standard library's, and no
 //! stack is walked.
 
+#[path = "../../src/answers.rs"]
+mod answers;
 #[path = "../../src/capture.rs"]
 mod capture;
 #[path = "../../src/clone_hook.rs"]
@@ -32,6 +34,8 @@ mod percentile;
 mod poll_guard;
 #[path = "../../src/probe.rs"]
 mod probe;
+#[path = "../../src/raw_stack.rs"]
+mod raw_stack;
 #[path = "../../src/registry.rs"]
 mod registry;
 #[path = "../../src/routes.rs"]
