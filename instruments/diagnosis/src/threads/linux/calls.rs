@@ -3,13 +3,23 @@
 use super::sampler::Moment;
 use crate::threads::State;
 
-/// Returns a thread's state at a moment, in words.
-pub(super) fn text(moment: &Moment, state: State, idle: Option<&str>) -> String {
+/// Returns a thread's state at a moment, in words. `functions` are those on its stack.
+pub(super) fn text(
+    moment: &Moment,
+    state: State,
+    idle: Option<&str>,
+    functions: &[&str],
+) -> String {
     let call = moment
         .call
         .map_or_else(|| "the kernel".to_owned(), call_name);
     if state == State::Unclear {
-        return format!("(waits in {call}: a lock, a condition variable or a channel)");
+        let what = if functions.iter().any(|name| name.contains("pthread_cond_")) {
+            "a condition variable"
+        } else {
+            "a lock, a condition variable or a channel"
+        };
+        return format!("(waits in {call}: {what})");
     }
     match (moment.state, idle) {
         ('R', _) => "(running)".to_owned(),
@@ -65,6 +75,14 @@ pub(super) const EVENTS: &[i64] = &[
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
     libc::SYS_io_uring_enter,
+];
+
+/// Calls in which a thread waits for a signal.
+pub(super) const SIGNALS: &[i64] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_pause,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_rt_sigtimedwait,
 ];
 
 /// Calls in which a thread waits for a client that connects.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::calls::{CLIENTS, EVENTS, call_by_name, call_name, text};
+use super::calls::{CLIENTS, EVENTS, SIGNALS, call_by_name, call_name, text};
 use super::sampler::{Moment, Running, Sampled, Samples};
 use crate::threads::profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
 use crate::threads::roles::{Whose, idle, label, role_of};
@@ -91,9 +91,13 @@ impl Thread {
                 let names = names(moment);
                 let role_now = role_of(&names).or(role);
                 let is_in = |calls: &[i64]| moment.call.is_some_and(|call| calls.contains(&call));
-                // Locks, condition variables and channels wait in the same call.
+                // Locks, condition variables and channels wait in the same call. The C library's names tell a lock.
+                let waits_for_lock = names.iter().any(|name| {
+                    name.contains("pthread_mutex_") || name.contains("pthread_rwlock_")
+                });
                 let is_unclear = role_now.is_none()
                     && is_in(&[libc::SYS_futex])
+                    && !waits_for_lock
                     && !frames.iter().any(|frame| frame.own)
                     && frames.iter().any(|frame| frame.whose == Whose::Nameless);
                 let idle = match moment.state {
@@ -105,7 +109,9 @@ impl Thread {
                         match role_now {
                             None if is_in(EVENTS) => Some(""),
                             None if is_in(CLIENTS) => Some("waits for a client"),
-                            _ => (waits && !is_unclear).then_some("thread of a library"),
+                            None if is_in(SIGNALS) => Some("waits for a signal"),
+                            _ if is_unclear || waits_for_lock => None,
+                            _ => waits.then_some("thread of a library"),
                         }
                     }),
                 };
@@ -119,7 +125,7 @@ impl Thread {
                 Stack {
                     samples: *samples,
                     state,
-                    text: text(moment, state, idle),
+                    text: text(moment, state, idle, &names),
                     call: moment.call.map(call_name),
                     works_in: frames
                         .last()
@@ -276,5 +282,61 @@ mod tests {
         assert_eq!((holds.len(), holds[0].moments), (3, 3), "{holds:?}");
         assert_eq!(holds[0].place, "shop::metrics (src/shop.rs:7)");
         assert!((holds[0].cpu_s - 0.1).abs() < 1e-9, "{holds:?}");
+    }
+
+    /// A program in C: the C library's functions have names, and the program's own have none.
+    #[test]
+    fn what_a_foreign_thread_waits_for_is_told_by_the_c_librarys_names() {
+        for (call, waits_in, state, text) in [
+            (
+                libc::SYS_rt_sigsuspend,
+                "__GI___sigsuspend",
+                State::Idle,
+                "(idle: waits for a signal)",
+            ),
+            (
+                libc::SYS_futex,
+                "__pthread_cond_wait_common",
+                State::Unclear,
+                "(waits in futex: a condition variable)",
+            ),
+            (
+                libc::SYS_futex,
+                "___pthread_mutex_lock",
+                State::Blocked,
+                "(blocked in futex)",
+            ),
+            (
+                libc::SYS_futex,
+                "syscall",
+                State::Unclear,
+                "(waits in futex: a lock, a condition variable or a channel)",
+            ),
+        ] {
+            let moment = Moment {
+                stack: Some(0),
+                state: 'S',
+                call: Some(call),
+                wchan: None,
+            };
+            let seen = Sampled {
+                moments: HashMap::from([(moment, 9)]),
+                ..Sampled::default()
+            };
+            let frame = |function: &str, whose| Frame {
+                function: function.to_owned(),
+                file: None,
+                line: None,
+                own: false,
+                whose,
+            };
+            let stack = vec![
+                frame("[server+0x1234]", Whose::Nameless),
+                frame(waits_in, Whose::Plumbing),
+            ];
+            let thread = Thread::new(7, seen, &[stack], false);
+            assert_eq!(thread.stacks[0].state, state, "{waits_in}");
+            assert_eq!(thread.stacks[0].text, text);
+        }
     }
 }
