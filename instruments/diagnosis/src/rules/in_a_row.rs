@@ -69,7 +69,7 @@ impl Row {
                 }
             }
         }
-        let is_much = share >= LISTED && self.waits.iter().any(|waiting| waiting.is_asked_anew());
+        let is_much = share >= LISTED && self.waits.iter().any(Waiting::is_asked_anew);
         if is_much && placed > 0.0 {
             share * all / placed
         } else {
@@ -87,7 +87,7 @@ impl Row {
         }
         let ms: f64 = self.waits.iter().filter_map(|waiting| waiting.ms).sum();
         let is_long = ms / self.times.max(1.0) >= IN_A_ROW_MS;
-        let is_anew = self.waits.iter().any(|waiting| waiting.is_asked_anew());
+        let is_anew = self.waits.iter().any(Waiting::is_asked_anew);
         self.times >= IN_A_ROW && (is_long || is_anew && ms >= IN_A_ROW_MS)
     }
 

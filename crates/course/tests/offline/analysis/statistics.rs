@@ -163,12 +163,10 @@ fn nothing_comes_of_nothing() {
     let infinite = [f64::INFINITY, f64::NEG_INFINITY];
     for nonsense in infinite.into_iter().chain([f64::NAN, 0.0, -1.0, 1e-320]) {
         let ratios = [2.0, nonsense, 3.0];
-        assert_eq!(mean_ratio(&ratios), None, "{nonsense}");
         assert_eq!(median_ratio(&ratios), None, "{nonsense}");
         assert_eq!(gains(&[(1.0, [2.0, nonsense])]), None, "{nonsense}");
         assert_eq!(gains(&[(nonsense, [2.0, 2.0])]), None, "{nonsense}");
     }
-    assert_eq!(mean_ratio(&[]), None);
     assert_eq!(median_ratio(&[]), None);
     let few = gains(&[(1.0, [2.0, 2.1]), (1.0, [2.2, 2.0])]).unwrap();
     assert_eq!(few.interval(Looks::ONCE), None);
