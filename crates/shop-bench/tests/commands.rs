@@ -170,14 +170,14 @@ fn changes_names_what_the_rules_leave_alone() {
     let workshop = with_a_shop();
     let root = workshop.path("");
     let said = workshop.run("changes").good();
-    assert!(said.contains("Nothing is changed"), "{said}");
+    assert!(said.contains("No file is changed"), "{said}");
     workshop.write(MAIN, "fast");
     workshop.run("changes").good();
     workshop.write("capstone/tests/contract.rs", "#[test] fn holds() {}");
     workshop.write("crates/shop-bench/src/lib.rs", "// ten times the score");
     let said = workshop.run("changes").refused(1);
     assert!(
-        said.ends_with("differ: capstone/tests/contract.rs"),
+        said.ends_with("changed: capstone/tests/contract.rs"),
         "{said}"
     );
     git(&root, &["checkout", "--quiet", "-b", "team"]);
@@ -186,7 +186,7 @@ fn changes_names_what_the_rules_leave_alone() {
     git(&root, &["checkout", "--quiet", "-"]);
     workshop.run("changes").good();
     let said = workshop.run("changes team").refused(1);
-    let both = "differ: crates/shop-bench/src/lib.rs, capstone/tests/contract.rs";
+    let both = "they are changed: crates/shop-bench/src/lib.rs, capstone/tests/contract.rs";
     assert!(said.ends_with(both), "{said}");
 }
 
