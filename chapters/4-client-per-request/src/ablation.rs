@@ -43,7 +43,7 @@ pub(crate) fn no_pool(upstream: Upstream) -> Result<Router> {
 
 // ANCHOR: few_clients
 /// The probe: every 64th request builds a client of its own, as in the problem, and the others
-/// share one. The time that this saves tells what no client per request at all will save.
+/// share one. The time that this saves predicts what building no client at all would save.
 pub(crate) fn few_clients(upstream: Upstream) -> Result<Router> {
     let shared = Client::builder().build()?;
     let requests = Arc::new(AtomicU64::new(0));
