@@ -75,8 +75,8 @@ impl DebugEndpoints {
     /// Opens [`router`](Self::router) without a [token](Self::token) to **everything that connects from this machine**.
     ///
     /// By calling this, you vouch that no proxy, load balancer or sidecar passes requests to the service's port. Such a
-    /// proxy connects from this machine, too. So all of its clients would get profiles, names of functions and addresses of
-    /// upstreams, and could stop threads.
+    /// proxy connects from this machine, too. So all of its clients would get profiles, names of functions and
+    /// addresses of upstreams, and could stop threads for moments ([ptrace](crate#costs)).
     ///
     /// The endpoints cannot detect every proxy: nginx since 1.29.7, `HAProxy` and every TCP proxy pass a request on without
     /// a trace in their default configuration. If a deployment puts one in front later, the endpoints are open without a
@@ -101,8 +101,8 @@ impl DebugEndpoints {
         self.runtimes.add_current();
     }
 
-    /// Puts the service's own counters before those of runtime and process. `text` returns text for Prometheus or, if
-    /// it ends with `# EOF`, for `OpenMetrics`.
+    /// Adds the service's own counters to `/metrics`, before those of runtime and process. `text` returns text for
+    /// Prometheus or, if it ends with `# EOF`, for `OpenMetrics`.
     pub fn metrics(
         mut self,
         text: impl Fn() -> Result<String, fmt::Error> + Send + Sync + 'static,
@@ -111,13 +111,14 @@ impl DebugEndpoints {
         self
     }
 
-    /// Records incidents: at the moment at which the service leaves its usual range, what its threads do and what requests
-    /// wait for. [`Incidents`] defines that range. `/debug/incidents` shows the last ten, and each writes a line with file and
-    /// line number to the service's log, through `tracing` or `log`.
+    /// Records incidents: when the service leaves its usual range, keeps what its threads do and what requests wait
+    /// for. [`Incidents`] defines that range. `/debug/incidents` shows the last ten, and each writes a line with file
+    /// and line number to the service's log, through `tracing` or `log`.
     ///
-    /// A thread of its own watches from now on, even while the runtime stands still. It ends with the last clone of these
-    /// endpoints, router or listener; a listener lasts until the process ends. If the thread cannot be started, the log and
-    /// `/debug/incidents` say so. A second call begins anew, and forgets what was recorded.
+    /// A thread of its own watches from now on, even while the runtime stands still. With a listener it runs until the
+    /// process ends, otherwise until the last clone of these endpoints or of their router is dropped. If the thread
+    /// cannot be started, the log and `/debug/incidents` say so. A second call begins anew, and forgets what was
+    /// recorded.
     pub fn record_incidents(mut self, incidents: Incidents) -> Self {
         let recorder = Arc::new(Recorder::new());
         watcher::start(&recorder, incidents, self.profiler(), self.runtimes.clone());
@@ -125,8 +126,8 @@ impl DebugEndpoints {
         self
     }
 
-    /// Counts, all the time, the seconds that the requests of each route spend in each kind of wait, for the metrics: a
-    /// pool, a lock, a channel, another service's answer and so on. `/metrics` then has
+    /// Counts, all the time, the seconds that the requests of each route spend in each kind of wait (a pool, a lock, a
+    /// channel, another service's answer and so on), for the metrics. `/metrics` then has
     ///
     /// ```text
     /// route_wait_seconds_total{route="GET /report",wait="pool"} 412.7
@@ -142,9 +143,9 @@ impl DebugEndpoints {
     /// `sqrt((1 - p) / (p n))`: for a tenth of the time, 5.5 % over five minutes and 1.6 % over an hour. It is more if the
     /// number of requests in flight changes much. A rare short wait has no sample at all.
     ///
-    /// There are at most 33 routes, of which the last is `(other routes)`, with at most 22 kinds each: 726 series. Without
-    /// debug information, all waits are `other`. A wait at a new place counts once its name is known, ten seconds later or
-    /// more; nothing is lost until then.
+    /// There are at most 33 routes, of which the last is `(other routes)`, with at most 22 kinds each: 726 series.
+    /// Without debug information, all waits are `other`. A wait at a new place counts only when its name is known, ten
+    /// seconds later or more; nothing is lost until then.
     ///
     /// Off by default, because a thread wakes ten times a second, and every request pays for the record of its wakes. The
     /// README has the figures. A second call changes nothing.
@@ -161,7 +162,7 @@ impl DebugEndpoints {
         self
     }
 
-    /// Returns the await profiler, with which you can wrap other futures. It is armed.
+    /// Returns the await profiler, with which you can wrap other futures. It is [armed](AwaitProfiler::armed).
     pub fn profiler(&self) -> AwaitProfiler {
         self.waits.profiler()
     }

@@ -3,8 +3,8 @@
 //!
 //! # An axum service
 //!
-//! Add the three lines that are numbered here. In the Cargo profile, set `debug = "limited"` and `strip = "none"`, so that
-//! frames have names:
+//! Add the three numbered lines. In the Cargo profile, set `debug = "limited"` and `strip = "none"`, so that frames
+//! have names:
 //!
 //! ```no_run
 //! # use axum::{Router, routing::get};
@@ -22,15 +22,15 @@
 //! ```
 //!
 //! The listener has a thread of its own, so it answers even while the service's runtime is stalled. It answers only
-//! programs of this machine. [`DebugEndpoints::router`] puts the same endpoints on the service's own port, for clients that
-//! have a token.
+//! programs of this machine. [`DebugEndpoints::router`] puts the same endpoints on the service's own port, for clients
+//! with a token.
 //!
 //! # Any other service
 //!
-//! The layer fits every tower service of HTTP requests. For tonic, it is
-//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`, which names requests by service and
-//! method. Warp's filters become a tower service, which `hyper_util`'s `TowerToHyperService` serves; requests are named by
-//! method and path. `with_bodies` shows streamed bodies of warp and tonic, too:
+//! `debug.profiler().layer()` fits every tower service of HTTP requests. For tonic, the layer is
+//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`, which names requests by service
+//! and method. Warp's filters become a tower service, which `hyper_util`'s `TowerToHyperService` serves; requests are
+//! named by method and path. `with_bodies` shows streamed bodies of warp and tonic, too:
 //!
 //! ```
 //! use warp::Filter;
@@ -51,7 +51,7 @@
 //!
 //! Heartbeat and metrics watch the runtime in which the `DebugEndpoints` were made. Add others with
 //! [`DebugEndpoints::runtime`]. If each worker makes a runtime, as in actix, use
-//! [`DebugEndpoints::watch_current_runtime`]. The heartbeat reports runtimes that it does not watch.
+//! [`DebugEndpoints::watch_current_runtime`]. The heartbeat says if there are runtimes that it does not watch.
 //!
 //! # Endpoints
 //!
@@ -67,24 +67,24 @@
 //! | `/debug/await?seconds=N&tail=99` | what the slowest 1 % of each route's requests wait for (`&format=svg`, `json`) |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/pprof/heap` | code that allocated the memory in use, gzipped pprof protobuf (build with the feature `jemalloc`) |
-//! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
-//! | `/debug/threads?seconds=N` | what each thread does and where it is blocked, folded stacks (`&format=svg`, `json`) |
+//! | `/debug/heap?seconds=N` | heap profile for the viewer of [dhat](https://docs.rs/dhat) (build with the feature `heap`) |
+//! | `/debug/threads?seconds=N` | what each thread does and where it is blocked, folded stacks (`&format=svg`, `json`, `&idle=true`, `&all=true`) |
 //! | `/debug/threads/last?format=…` | the last profile of threads again, in another format |
 //! | `/debug/heartbeat?seconds=N` | how long tasks and jobs of the blocking pool wait to run, JSON |
 //! | `/debug/memory?seconds=N` | memory that is live, memory that the allocator keeps, and which of them grows, JSON |
 //! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and data that waits in them (`&format=json`) |
-//! | `/debug/look?seconds=N` | waits, threads, heartbeat, memory and sockets at once, and what they say together (`&format=json`) |
+//! | `/debug/look?seconds=N` | waits, threads, heartbeat, memory and sockets at once, and what they say together (`&tail=99`, `&format=json`) |
 //! | `/debug/incidents` | the last moments at which the service [left its usual range](Incidents), with stacks (`?format=json`) |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener also has a list of them at `/`, and the metrics at `/metrics`. Each connection gets one answer, and idle
-//! connections are closed to make room for new ones. A listener answers even while the service is out of file descriptors.
-//! `N` is at most 600; the default is 10. A request for more than a million samples is refused.
+//! connections are closed to make room for new ones. A listener answers even while the service is out of file
+//! descriptors. `N` is at most 600; the default is 10. A profile may have at most a million samples.
 //!
 //! # Access
 //!
-//! A listener answers this machine, by the name `localhost` or an address of loopback. It refuses every other name, so a
-//! web site cannot reach it under its own name (DNS rebinding), and it refuses requests that a page of another site embeds.
+//! A listener answers this machine, by the name `localhost` or an address of loopback. It refuses every other name, so
+//! a web site cannot make its own name point here (DNS rebinding), and requests that a page of another site embeds.
 //! Other machines need a [token](DebugEndpoints::token).
 //!
 //! The router is on the service's own port. Behind a proxy on the same machine, every request comes from this machine. So
@@ -93,8 +93,8 @@
 //! # Costs
 //!
 //! Nothing runs while nobody asks, unless the service [records incidents](DebugEndpoints::record_incidents) or [counts
-//! waits](DebugEndpoints::count_waits): no thread samples, no timer ticks. The layer registers every request, which costs
-//! about a microsecond, as with an armed [`AwaitProfiler`].
+//! waits](DebugEndpoints::count_waits): no thread samples, no timer ticks. The layer registers every request, even
+//! while no profile is taken ([`AwaitProfiler::armed`]), which costs about a microsecond.
 //!
 //! The process takes one profile of each kind at a time, and a second request is answered 409. A heap profile by dhat
 //! excludes all other profiles. CPU and await profiles can be taken at the same time, but each then includes the cost of
@@ -105,7 +105,7 @@
 //!
 //! While nobody asks, the endpoints take about a megabyte. Reading the names of functions takes up to three times the
 //! program's size, which is given back: a program of 40 MB went from 9 MB to **125 MB in a look**, and had 25 MB
-//! afterwards. The answer is 503 with a sentence if the cgroup's `memory.max`, `RLIMIT_DATA` or `RLIMIT_AS` leaves too
+//! afterwards. The answer is 503, and says why, if the cgroup's `memory.max`, `RLIMIT_DATA` or `RLIMIT_AS` leaves too
 //! little memory, or if no thread can be started.
 //!
 //! For a CPU profile, a timer of each thread's CPU time sends SIGPROF to that thread. The handler copies registers and
@@ -119,9 +119,8 @@
 //!
 //! # Systems other than Linux
 //!
-//! CPU and thread profiles need Linux, on x86-64 or aarch64. Only Linux reports memory, sockets, the number of threads, and
-//! runtimes that are not watched. An endpoint that the system does not support answers 501 with a sentence; all others
-//! work.
+//! CPU and thread profiles need Linux, on x86-64 or aarch64. Only Linux reports memory, sockets, the number of threads,
+//! and runtimes that are not watched. An endpoint that the system does not support answers 501, and says why.
 
 mod allocator;
 #[cfg(all(

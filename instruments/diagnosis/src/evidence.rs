@@ -143,8 +143,8 @@ impl Route {
     }
 
     /// Returns the mean time of a request over `seconds`, in milliseconds, by [Little's law]: requests in flight are a
-    /// rate times a time. The law needs as many requests to end as begin, so there is no time if none finished, if the
-    /// time is longer than any request lived, or if it is longer than the observation and few have ended.
+    /// rate times a time. The law needs as many requests to end as begin. So this is `None` if none finished, or if the
+    /// result is longer than any request lived, or than an observation in which few ended.
     ///
     /// [Little's law]: https://doi.org/10.1287/opre.9.3.383
     pub fn mean_ms(&self, seconds: f64) -> Option<f64> {
@@ -201,7 +201,7 @@ pub struct Place {
     pub in_flight: f64,
     /// Number of waits in a row for the same thing at that line.
     pub in_a_row: Option<f64>,
-    /// True if most of these waits have another one between them, so that each is a call of its own, and no piece of
+    /// True if the request usually waits for something else between these waits: they are separate calls, not pieces of
     /// one answer.
     pub is_asked_anew: bool,
     /// Share of the time in which no request was there, from 0 to 1.
@@ -230,7 +230,7 @@ pub struct Sequence {
     pub frames: Vec<String>,
     /// Frames of the other place at which the request waited next.
     pub next: Vec<String>,
-    /// Share of the waits at `frames` after which the request waited there, from 0 to 1.
+    /// Share of the waits at `frames` after which the request next waited at `next`, from 0 to 1.
     pub share: f64,
 }
 
@@ -430,7 +430,7 @@ pub struct Peers {
     pub most_open: usize,
     /// Growth of the number of open connections.
     pub growth: Option<Part>,
-    /// Connections that began in this time; at least this many.
+    /// Connections that were seen to begin; short ones may have been missed.
     pub opened: usize,
     /// Connections that began each second.
     pub opened_per_second: f64,

@@ -21,9 +21,9 @@ pub struct Finding {
     pub cause: String,
     /// Remedy.
     pub fix: String,
-    /// The endpoint that shows it.
+    /// Path of the debug endpoint that shows it, such as `/debug/await`.
     pub see: &'static str,
-    /// Rank among findings: the larger, the likelier is it that requests wait for this ([`thresholds`](crate::thresholds)).
+    /// Rank among findings: the larger it is, the likelier requests wait for this ([`thresholds`](crate::thresholds)).
     pub weight: f64,
 }
 

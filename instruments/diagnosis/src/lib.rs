@@ -4,7 +4,8 @@
 //! threads, which a CPU profile never sees. [`threads::ThreadProfile`] is the result.
 //!
 //! [`Evidence`] holds all observations of a process as plain data. [`Report::new`] judges it by all rules: a rule is a
-//! function from evidence to [`Finding`]s. All numbers of the rules are in [`thresholds`].
+//! function from evidence to [`Finding`]s. All numbers of the rules are in [`thresholds`]. [`Neighbours`] measures the
+//! CPU time of other programs, and [`Process`] names the process.
 
 pub mod descriptors;
 pub mod evidence;

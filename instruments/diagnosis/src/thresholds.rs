@@ -1,7 +1,7 @@
 //! Thresholds and weights of the rules.
 //!
-//! A finding counts from its threshold on. Its weight ranks it among the findings: above 2, nothing else can go on; above 1,
-//! all requests that pass there wait; below 1, some do.
+//! A finding counts if its value is at or above its threshold. Its weight ranks it among the findings: above 2, nothing
+//! else can go on; above 1, all requests that pass there wait; below 1, some do.
 //!
 //! Each rule's test builds evidence just below a threshold and at it. It expects no finding below, and one at it.
 
@@ -38,7 +38,7 @@ pub const THREAD_QUEUE_WEIGHT: f64 = 1.1;
 pub const COMPUTING_WEIGHT: f64 = 1.0;
 /// Weight of waits for locks, pools and connections, plus half of their share.
 pub const WAIT_WEIGHT: f64 = 1.0;
-/// Weight of waits that follow each other, or for a limit, plus half of their share.
+/// Weight of waits that follow each other and of waits for a limit, plus half of their share.
 pub const IN_A_ROW_WEIGHT: f64 = 0.9;
 /// Weight of requests that compute the same at once, plus half of their share.
 pub const EQUAL_WORK_WEIGHT: f64 = 1.0;
@@ -83,20 +83,20 @@ pub const SLOW_CLIENT_WEIGHT: f64 = 0.2;
 pub const MUCH_OF_ROUTE: f64 = 0.4;
 /// Smallest share of a route's time at which a wait that may be on purpose is a cause, such as a wait for a permit.
 pub const MOST_OF_ROUTE: f64 = 0.6;
-/// Smallest share of a route's requests in one wait, for the rest to be taken for chance: nobody has passed that wait.
+/// Smallest share of a route's requests in one wait at which nobody gets past it: the rest may be chance.
 pub const ALL_OF_ROUTE: f64 = 0.98;
-/// Mean number of requests elsewhere than at a lock, from which one of them may hold it. While others queue, the holder is
-/// elsewhere all the time, which is one request. Half of that leaves room for the time between two holders.
+/// Smallest mean number of requests elsewhere than at a lock at which one of them may hold it. While others queue, the
+/// holder is elsewhere all the time, which is one request. Half of that leaves room for the time between two holders.
 pub const A_HOLDER: f64 = 0.5;
-/// Fewest expected samples of each request in flight, for a holder not to be missed by chance. With ten, the chance of no
-/// sample is e⁻¹⁰.
+/// Fewest expected samples of each request in flight at which a holder is not missed by chance. With ten, the chance of
+/// no sample is e⁻¹⁰.
 pub const SAMPLES_OF_EACH: f64 = 10.0;
-/// Milliseconds of a wait within a request, below which there is nothing to win.
+/// Shortest wait within a request, in milliseconds, at which there is something to gain.
 pub const LEAST_MS: f64 = 0.05;
-/// Requests that run or are ready to, on average, from which they are reported: a tenth of a CPU.
+/// Smallest mean number of requests running or ready to run that is reported: a tenth of a CPU.
 pub const AT_WORK: f64 = 0.1;
-/// Smallest share of a request's time that is saved if its calls run together, at which calls one after another are a
-/// finding: two equal calls that are nearly all of it save a half.
+/// Calls one after another are a finding if running them together saves at least this share of a request's time: two
+/// equal calls that are nearly all of it save a half.
 pub const TOGETHER: f64 = 0.35;
 /// Smallest share of the waits of such calls after which the same request was seen in another of them. Of two calls it
 /// is a half, of a branch with one call on each side it is nothing.

@@ -6,13 +6,14 @@
 //! ```
 //! use ecosystem::{PathMeaning, place_of};
 //!
-//! // Does the crate carry requests, so that its frames are in every stack?
+//! // Is the crate a layer between executor and handler, so that its frames are in every stack?
 //! assert!(place_of("hyper").is_some());
-//! // Is the function something to wait for?
+//! // Does a task in this function wait for a lock, timer, channel or socket?
 //! assert!(PathMeaning::Primitive.fits("tokio::sync::Mutex::lock"));
 //! ```
 //!
-//! Names of threads and routes come from others, too, and may hold anything: [`printable`] makes them safe to print.
+//! Names of threads and routes may come from clients or other programs, and contain anything: [`printable`] makes them
+//! safe to print.
 
 mod crate_of;
 mod names;

@@ -15,7 +15,8 @@ pub struct Carrier {
     pub part: &'static str,
 }
 
-/// Part of the standard library's crates, and of frames that await profiles add. They lie between frames of frameworks.
+/// The [`part`](Carrier::part) of the standard library's crates, and of frames that await profiles add, which lie
+/// between frames of frameworks.
 pub const LANGUAGE: &str = "std";
 
 static CARRIERS: LazyLock<Vec<Carrier>> = LazyLock::new(|| {
@@ -146,7 +147,7 @@ meanings! {
     Primitive = "primitive",
     /// Implementation of a primitive, which users of the crate do not call.
     Internal = "internal",
-    /// Library within a crate that carries requests, which the service's own code calls, such as hyper's client.
+    /// Library that the service's own code calls, within a crate that also carries requests, such as hyper's client.
     Client = "client",
     /// Holder of a timer that only limits another wait, such as `tokio::time::timeout`.
     Deadline = "deadline",
@@ -198,7 +199,7 @@ meanings! {
     RayonIdle = "rayon_idle",
     /// Lock of std, `parking_lot`, `DashMap` or C.
     Lock = "lock",
-    /// Wait of a thread that has nothing to do.
+    /// Wait at a channel, of a thread that has nothing to do.
     Channel = "channel",
     /// Call that gives work to a blocking thread.
     HandsOver = "hands_over",
@@ -210,9 +211,9 @@ meanings! {
     WaitsForRayon = "waits_for_rayon",
     /// Blocking look-up of a host's name.
     NameLookup = "name_lookup",
-    /// `SQLite`, which waits until another connection has written.
+    /// Wait of `SQLite` until another connection has written.
     SqliteBusy = "sqlite_busy",
-    /// `SQLite`, which wants to read.
+    /// `SQLite` as it begins to read.
     SqliteRead = "sqlite_read",
     /// Set of futures that are polled together.
     Set = "set",

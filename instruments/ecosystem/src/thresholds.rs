@@ -2,16 +2,16 @@
 
 /// Smallest share of all requests in flight at which a place is listed.
 pub const LISTED: f64 = 0.1;
-/// Waits in a row for the same thing, from which they are more than one statement and its connection.
+/// Fewest waits in a row for the same thing that are more than one statement and its connection.
 pub const IN_A_ROW: f64 = 4.0;
-/// Milliseconds of each wait in a row, below which the waits are for parts of one answer.
+/// Shortest wait in a row, in milliseconds; shorter ones are for parts of one answer.
 pub const IN_A_ROW_MS: f64 = 0.5;
-/// Smallest share, of the most frequent one of several waits at once, of a wait that stands for all of them.
+/// Smallest share of a wait that stands for several at once, as a fraction of the share of the most frequent one.
 pub const PART_OF_SEVERAL: f64 = 0.25;
-/// Fewest requests that ended, from which their rate is known well enough for a mean time that is longer than the look.
+/// Fewest requests that have to end for a mean time that is longer than the look: fewer do not give their rate.
 pub const FEWEST_ENDED: u64 = 20;
-/// Largest mean time by Little's law, as a multiple of the longest time of a request that was timed: one above it is of
-/// requests that began before the look.
+/// Largest mean time by Little's law, as a multiple of the longest time of a request that was timed: a mean above it is
+/// of requests that began before the look.
 pub const LIVED: f64 = 1.5;
 /// Fewest requests seen with futures that they do not poll; fewer may be chance.
 pub const UNPOLLED_REQUESTS: u64 = 3;

@@ -39,7 +39,7 @@ pub enum WaitKind {
     Channel,
     /// A notification.
     Notification,
-    /// A time.
+    /// A moment: a timer or a sleep.
     Timer,
     /// The other end of a socket.
     Network,

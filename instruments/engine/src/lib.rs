@@ -1,5 +1,5 @@
-//! Compares two servers: starts both, loads them in turns, checks their answers, and judges which is faster, with a
-//! known error rate.
+//! Compares two servers, the *base* and the *change*: starts both, loads them in turns, checks their answers, and
+//! judges which is faster, with a known error rate.
 //!
 //! A comparison goes through these modules in order:
 //!
@@ -9,7 +9,8 @@
 //! 4. [`comparison`] runs [`rounds`] of base, change and base again; their figures are [`metric`]s.
 //! 5. [`statistics`] estimates ratios and intervals, and [`verdict`] judges them.
 //!
-//! The other modules serve these: URLs, answers in formats of Prometheus and of profiles, numbers for people.
+//! The others help these, such as [`url`], [`prometheus`], [`profile`], and [`figures`] for numbers as people read
+//! them.
 
 pub mod answers;
 

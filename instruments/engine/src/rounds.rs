@@ -1,10 +1,10 @@
-//! The loop of every measurement that ends with a verdict: a proof of a chapter, a comparison of two builds, and the tests
-//! that simulate how often either is wrong.
+//! The loop of every measurement that ends with a verdict: a comparison of two builds, a proof of a chapter's fix, and
+//! the tests that simulate how often either is wrong.
 //!
-//! A round loads three servers, in an order that favors none: the base, the change, and one of the two again (the base in
-//! a comparison, the solution in a proof). A round is dropped only for what the machine reports, such as other programs on
-//! the CPU, and never for its result. The other rounds are judged at a few fixed numbers of rounds, the *looks*. The first
-//! look that decides ends the run.
+//! A round loads three servers, in an order that favours none: the base, the change, and one of the two again (the base
+//! in a comparison, the change in a proof). A round is dropped only for what the machine reports, such as other
+//! programs on the CPU, and never for its result. The other rounds are judged together when their number reaches one of
+//! a few fixed values: a *look*. The first look that decides ends the run.
 
 use std::ops::ControlFlow;
 
@@ -15,9 +15,10 @@ pub trait Rounds {
     /// Reason why a round cannot be run.
     type Error;
 
-    /// Runs round `number`, counted from 0, and loads the servers in this order. Keeps its figures if it counts.
+    /// Runs round `number`, counted from 0, and loads the servers in this order. Keeps the round's figures unless the
+    /// round is dropped.
     ///
-    /// Returns `Break` if no other round may follow, whatever the rounds so far say.
+    /// Returns `Break` if the run has to end, whatever the rounds so far say.
     ///
     /// # Errors
     ///

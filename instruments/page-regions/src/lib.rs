@@ -1,5 +1,5 @@
-//! NUMA nodes in which the pages of some bytes lie, and the CPU on which a thread runs. A NUMA node is a part of a
-//! machine's memory that some CPUs reach faster than others.
+//! Finds the NUMA nodes in which the pages of some bytes lie, and the CPU on which a thread runs. A NUMA node is a part
+//! of a machine's memory that some CPUs reach faster than others.
 //!
 //! The kernel chooses a page's node when the page is first written: usually the node of the CPU that
 //! writes. So a program has to ask the kernel where its data is. [`regions`] does that by `move_pages(2)`, which moves
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 /// times each, which changes no share.
 const PAGE: usize = 4096;
 
-/// Returns the number of pages of `bytes` in each node, by the node's number. It looks at a sample of at most `sample`
-/// pages, evenly spread. Pages that were never written have no node and are left out.
+/// Looks at up to `sample` pages of `bytes`, evenly spread, and returns how many lie in each node, by the node's
+/// number. Pages that were never written have no node and are left out.
 ///
-/// Returns `None` if the system does not tell, for example in a container that forbids the call.
+/// Returns `None` if the system does not say, for example in a container that forbids the call.
 ///
 /// ```
 /// let bytes = vec![1_u8; 1 << 20];
@@ -46,7 +46,7 @@ pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeM
     Some(counted)
 }
 
-/// Returns the number of the CPU on which the calling thread runs at this moment, or `None` if the system does not tell.
+/// Returns the number of the CPU on which the calling thread runs at this moment, or `None` if the system does not say.
 pub fn processor() -> Option<usize> {
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]

@@ -41,8 +41,8 @@ const SMALLEST_FACTOR: f64 = 1.5;
 /// 2. Then a value is out of range if it is over five times the usual high ([`times_usual`](Self::times_usual)) **and**
 ///    over the usual high by a floor: 50 requests in flight ([`in_flight_over`](Self::in_flight_over)) or 50 ms of latency
 ///    ([`latency_over`](Self::latency_over)).
-/// 3. A higher value raises the usual high slowly: each minute by at most 30 % of the sum of usual high and floor. While
-///    values are lower, it halves in twelve hours.
+/// 3. A higher value raises the usual high slowly, each minute by at most 30 % of (usual high + floor), so that one
+///    burst does not become usual. While values are lower, it halves in twelve hours.
 ///
 /// The value of requests in flight is the smallest number seen within a second. So a batch that is answered within a
 /// second does not count.
@@ -53,10 +53,10 @@ const SMALLEST_FACTOR: f64 = 1.5;
 ///
 /// # A machine without a CPU for the service
 ///
-/// Lateness does not include the time in which threads that run requests waited for a CPU, or in which the watching thread
-/// itself was late. If nothing else is left, no incident is recorded, and the metric
-/// `process_incidents_total{kind="no_cpu"}` counts it. But if the process itself used half of the CPUs or more, it caused
-/// that wait, which then counts.
+/// Lateness does not include the time in which threads that run requests waited for a CPU, or in which the watching
+/// thread itself was late. If that time explains all of the lateness, no incident is recorded, and the metric
+/// `process_incidents_total{kind="no_cpu"}` counts the event. But if the process itself used half of the CPUs or more,
+/// it caused that wait, which then counts.
 ///
 /// # Bounds
 ///
@@ -89,8 +89,8 @@ impl Incidents {
 
     /// Sets the time for which a worker may go on without yielding. Less than 10 ms counts as 10 ms.
     ///
-    /// The watching thread looks once in this time, at least every 50 ms, and more often once a worker has not yielded
-    /// between two looks. So an incident begins up to three times this time after the worker stopped yielding, and a
+    /// The watching thread looks at least once per `late`, at least every 50 ms, and more often after a worker has not
+    /// yielded between two looks. So an incident begins up to 3 × `late` after the worker stopped yielding, and a
     /// shorter stall may go unseen.
     pub fn late(mut self, late: Duration) -> Self {
         self.late = late.max(SHORTEST);
