@@ -1,5 +1,5 @@
-//! Reports for people: tables, plots, flamegraphs, the HTML report and the capture folder, all derived from a
-//! record.
+//! Reports for people: tables, plots, flamegraphs, the HTML report and the folder of `cargo workshop capture`, all
+//! derived from a record.
 
 pub(crate) mod boxes;
 pub mod capture;

@@ -10,8 +10,8 @@ use crate::records::Record;
 
 /// A database as a service sees it: a round trip during which the task waits.
 ///
-/// It counts its calls, in flight and in total. A chapter's claims about concurrency use these
-/// counters, which noise cannot change. Clones are cheap and count together.
+/// It counts its calls, in flight and in total. A chapter's claims about concurrency use these counters, which noise
+/// cannot change. Clones are cheap and share their counters.
 #[derive(Debug, Clone)]
 pub struct Database {
     round_trip: Duration,
@@ -42,8 +42,8 @@ impl Database {
     /// these calls, so that the last one of a row stays. Does not wait.
     ///
     /// The admin listener serves the latest changes in their order at `/debug/records`. `/metrics`
-    /// reports how many calls were in flight when a change was queued. It is 0 if changes and calls
-    /// exclude each other.
+    /// reports how many calls were in flight when a change was queued. That number is 0 if changes
+    /// and calls exclude each other.
     pub fn record(&self, row: u64, value: impl Into<String>) {
         let now = self.counters.database_calls.running();
         let peak = &self.counters.database_calls_at_record_peak;

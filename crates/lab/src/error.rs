@@ -8,7 +8,7 @@ use debug_endpoints::ListenError;
 /// A failure to start or to serve, as one sentence with what to do.
 #[derive(thiserror::Error)]
 pub enum Error {
-    /// Another program listens there, most likely.
+    /// The address is taken, most likely by another program.
     #[error(
         "cannot listen on {address} ({source}): stop the program that has it, or choose another port with \
          {option} (0 picks a free one)"

@@ -1,4 +1,4 @@
-//! The common ground of the chapters' servers, so that a chapter contains only what it teaches.
+//! What the chapters' servers share, so that a chapter contains only what it teaches.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -27,18 +27,18 @@
 //! }
 //! ```
 //!
-//! [`Lab::start`] reads the command line, raises the limit on open files, and binds two listeners: the service's own, and
-//! the admin listener. [`Lab::serve`] answers requests until Ctrl-C. A chapter asks the lab for the rest: a
-//! [`Database`], an [`Upstream`], an [archive](Lab::archive), [`Work`], a [`DataSet`] or a [`Replica`] of it. A chapter
-//! with a real database reports each connection that its pool lends to [`PoolUse`]. A chapter that answers on threads of
-//! its own gets its [`Connection`]s from [`Lab::dispatch`].
+//! [`Lab::start`] reads the command line, raises the limit on open files, and binds two listeners: the service's own,
+//! and the admin listener. [`Lab::serve`] answers requests until Ctrl-C. A chapter asks the lab for the rest: stand-ins
+//! for a [`Database`], an [`Upstream`] and an [archive](Lab::archive), CPU [`Work`], a [`DataSet`] or a [`Replica`] of
+//! it. A chapter with a real database tells [`PoolUse`] of each connection that its pool lends. A chapter that answers
+//! on threads of its own gets its [`Connection`]s from [`Lab::dispatch`].
 //!
 //! The admin listener of [`debug_endpoints`] serves profiles and counters. It has a thread of its own, so that a stalled
 //! runtime cannot silence it. The lab adds two pages of JSON. `/debug/placement` lists the copies of the data and
 //! their readers (chapters with a [`Replica`]); `/debug/records` lists the stand-in [`Database`]'s latest changes, in
 //! order.
 //!
-//! Read the source files in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `records`,
+//! Read the main source files in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `records`,
 //! `counters`, `metrics`, `listener`, `connection`, `dispatcher`, `archive`.
 
 #[cfg(feature = "allocations")]

@@ -102,10 +102,10 @@ impl Lab {
         })
     }
 
-    /// Varies the chapter's data: 0 unless `--data-seed` says otherwise.
+    /// Returns the seed of the chapter's data: 0 unless `--data-seed` says otherwise.
     ///
-    /// The grader starts problem and exercise with the same seed, unknown to both, so that an
-    /// answer cannot be typed in.
+    /// The grader starts problem and exercise with the same seed, unknown to both, so that an answer
+    /// cannot be hard-coded.
     pub fn data_seed(&self) -> u64 {
         self.options.data_seed()
     }
@@ -123,7 +123,7 @@ impl Lab {
     ///
     /// # Errors
     ///
-    /// Returns an error if it cannot be started, or if the upstream that the reader names cannot be reached.
+    /// Returns an error if it cannot be started, or if the upstream that the command line names cannot be reached.
     pub fn upstream(&self, latency: Duration) -> Result<Upstream, Error> {
         let (upstream, counted) = Upstream::start(&self.options, latency, &self.counters)?;
         // A chapter asks once; asking again would start another.

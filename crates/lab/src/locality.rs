@@ -50,7 +50,7 @@ struct Notes {
 }
 
 impl From<Vec<u8>> for Replica {
-    /// A copy that the calling thread has just written.
+    /// Wraps a copy that the calling thread has just written.
     fn from(bytes: Vec<u8>) -> Self {
         let bytes = bytes.into_boxed_slice();
         let mut copies = locked(&COPIES);

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::metric::Metric;
 
-/// Counts the connections that a pool lends to requests. Clones are cheap and count together.
+/// Counts the connections that a pool lends to requests. Clones are cheap and share their counters.
 ///
 /// Call it from the pool's own hooks, so that no request can take a connection past it.
 #[derive(Debug, Clone, Default)]
@@ -47,8 +47,8 @@ impl PoolUse {
         counts.in_use.fetch_sub(1, Relaxed);
     }
 
-    /// Notes that the upstream is about to answer a request. With one user there is no
-    /// other request, so a connection that is in use now was idle while the request waited.
+    /// Notes that the upstream is about to answer a request. Counts the connections in use now: with
+    /// one user, they were idle while that user's request waited.
     pub(crate) fn note_answer(&self) {
         let counts = &self.0;
         let in_use = u64::try_from(counts.in_use.load(Relaxed)).unwrap_or_default();

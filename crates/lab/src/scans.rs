@@ -27,7 +27,7 @@ impl<T> DataSet<T> {
     }
 }
 
-/// Counts scans. Clones count together.
+/// Counts scans. Clones share their counters.
 #[derive(Debug, Clone)]
 pub(crate) struct Scans(Arc<Counted>);
 

@@ -27,8 +27,8 @@ pub(crate) fn done_on_this_thread() -> u64 {
 
 /// A piece of work that takes a known CPU time, as a rendering or a checksum would.
 ///
-/// It is a fixed number of rounds of arithmetic, calibrated when the server starts: however busy the
-/// machine is later, the work is the same. Clones are cheap and count together.
+/// It is a fixed number of rounds of arithmetic, calibrated when the server starts: however busy the machine is later,
+/// the work is the same. Clones are cheap and share their counters.
 #[derive(Debug, Clone)]
 pub struct Work {
     rounds: u64,
