@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{cargo, chapters, succeed};
+use crate::{cargo, chapters, root, succeed, turn};
 
 /// The sets of features that each package is compiled with: several where procedural macros need it, too.
 type Features = BTreeMap<String, BTreeSet<String>>;
@@ -89,4 +89,13 @@ fn a_first_proof_compiles_no_dependency_again() {
         "ask for these features in crates/one-build: {}",
         again.join("\n")
     );
+}
+
+/// No other crate of the workspaces asks for the feature `pid`, with which duel is released, so nothing else compiles it.
+#[test]
+#[ignore = "compiles the look from outside, a minute and a half"]
+fn the_look_from_outside_keeps_its_tests() {
+    let _turn = turn();
+    let mut tests = cargo("test --package look-client --features pid");
+    succeed(tests.current_dir(root().join("instruments")));
 }

@@ -288,11 +288,11 @@ impl fmt::Display for Role {
             write!(
                 f,
                 ", {:.0} % waiting for work or for another thread: without names nobody can tell which",
-                percent(self.unclear)
+                self.unclear * 100.0
             )?;
         }
         for stack in &self.stacks {
-            let share = percent(stack.share);
+            let share = stack.share * 100.0;
             let frames = stack.frames.join(" < ");
             let line = format!("{share:.0} % {} {frames}", stack.state);
             write!(f, "\n        {}", line.trim_end())?;
