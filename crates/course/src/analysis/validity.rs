@@ -65,14 +65,23 @@ pub(crate) fn missing(findings: &[Finding], effect: &Finding) -> Option<String> 
 
 /// Returns the rounds that a verdict rests on, each with a name that a reader can find it by.
 pub(crate) fn judged(record: &Record) -> impl Iterator<Item = (String, &Round)> {
-    let mut judged = Vec::new();
+    named(record, Round::is_judged)
+}
+
+/// Returns the rounds that were set aside, named as the judged ones are.
+pub(crate) fn set_aside(record: &Record) -> impl Iterator<Item = (String, &Round)> {
+    named(record, |round| round.purpose == Purpose::Disturbed)
+}
+
+fn named(record: &Record, is_asked: fn(&Round) -> bool) -> impl Iterator<Item = (String, &Round)> {
+    let mut rounds = Vec::new();
     for (place, round) in record.rounds.iter().enumerate() {
-        if round.is_judged() {
+        if is_asked(round) {
             let name = format!("round {} ({})", place + 1, round.variant);
-            judged.push((name, round));
+            rounds.push((name, round));
         }
     }
-    judged.into_iter()
+    rounds.into_iter()
 }
 
 /// Returns the gain that the chapter claims.
@@ -259,7 +268,8 @@ fn most_over_the_bound(chapter: &ChapterFile, scenario: &Scenario, outcome: &Out
     1.05 + cycle / outcome.seconds
 }
 
-/// Standard deviations that chance never passes: once in three million rounds.
+/// Standard deviations above the mean that are put down to chance. A normal figure passes them once in three million
+/// rounds; a sum of few batches does so more often.
 const BEYOND_CHANCE: f64 = 5.0;
 
 /// Finds that fewer rounds counted than a verdict needs.

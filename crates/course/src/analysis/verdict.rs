@@ -5,7 +5,7 @@
 
 use crate::measurement::{
     claim::{Bound, PROBLEM, Role},
-    record::{Purpose, Record},
+    record::Record,
 };
 use engine::figures;
 use engine::verdict::Verdict;
@@ -149,15 +149,16 @@ impl Run<'_> {
             return verdict(VerdictKind::Invalid, cause);
         }
         if let Some(few) = validity::too_few(record) {
-            let set_aside = record.rounds_for(Purpose::Disturbed).count() as u64;
-            if set_aside == 0 {
+            // A service that answers nothing is set aside as well, and no other program is to blame for that.
+            let set_aside = Machine::during(validity::set_aside(record));
+            if !set_aside.was_busy() {
                 return verdict(VerdictKind::Invalid, few);
             }
-            let busy = format!(
-                "{few} Other programs disturbed {}. Close them and run this again.",
-                figures::things(set_aside, "round")
-            );
-            return verdict(VerdictKind::Inconclusive, busy);
+            let of_busy = Run {
+                machine: &set_aside,
+                ..*self
+            };
+            return of_busy.undecided(&few, Remedy::AnotherRun);
         }
         if let Some(missing) = validity::missing(&self.analysis.findings, effect) {
             return verdict(VerdictKind::Invalid, missing);

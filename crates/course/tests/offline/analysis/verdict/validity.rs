@@ -89,18 +89,23 @@ fn rounds_that_are_not_there_are_named() {
     assert_eq!(analysis.effect().unwrap().ratio, None);
     let two = |record: &mut Record| drop(record.rounds.drain(6..18));
     is_invalid(two, &["2 triplets", "3 are needed"]);
-    // With a disturbed machine to blame, the run is not the problem's or the fix's fault.
-    let set_aside = |record: &mut Record| {
-        for round in &mut record.rounds[6..18] {
-            round.purpose = Purpose::Disturbed;
+    // With a busy machine to blame, the run is not the problem's or the fix's fault.
+    let set_aside = |elsewhere: Option<f64>| {
+        move |record: &mut Record| {
+            for round in &mut record.rounds[6..18] {
+                round.purpose = Purpose::Disturbed;
+                round.elsewhere_share = elsewhere;
+            }
         }
     };
     let words = [
         "2 triplets",
-        "Other programs disturbed 12 rounds",
+        "other programs used 90 % of the machine's CPU time in round 7",
         "Close them",
     ];
-    changed(set_aside, Inconclusive, &words);
+    changed(set_aside(Some(0.9)), Inconclusive, &words);
+    // Rounds of a service that answers nothing are set aside, too.
+    is_invalid(set_aside(Some(0.1)), &["2 triplets", "3 are needed"]);
     // Three rounds of one variant are no triplet.
     let one = |record: &mut Record| record.rounds[0].variant = SOLUTION.into();
     is_invalid(one, &["triplet 1 is not"]);
