@@ -324,6 +324,13 @@ impl ChapterFile {
                 ));
             }
         }
+        for (place, extra) in self.extras.iter().enumerate() {
+            let kind = std::mem::discriminant(extra);
+            let mut before = self.extras[..place].iter();
+            if before.any(|one| std::mem::discriminant(one) == kind) {
+                return Some("extras: two of them are of one kind; keep one".to_owned());
+            }
+        }
         if self.rounds.pairs < self.conditions.pairs_at_least {
             return Some(format!(
                 "rounds.pairs: {} pairs of rounds can never meet conditions.pairs_at_least = {}; plan \

@@ -178,7 +178,7 @@ impl Record {
             Err(error) => error,
         };
         let mut older: serde_json::Value = serde_json::from_str(json)?;
-        let Some(chapter) = older["chapter"].as_object_mut() else {
+        let Some(serde_json::Value::Object(chapter)) = older.get_mut("chapter") else {
             return Err(error);
         };
         chapter_file::renew(chapter);

@@ -218,6 +218,19 @@ fn every_scenario_that_is_named_has_to_be_there() {
 }
 
 #[test]
+fn an_extra_stands_in_the_file_once() {
+    let kind = "[[extras]]\nkind = \"baselines\"\n";
+    let again = "[[extras]]\nkind = \"connections\"\nscenario = \"published\"\n";
+    assert!(with(CHAPTER_4, kind, &format!("{again}{kind}")).is_ok());
+    let said = with(CHAPTER_4, kind, &format!("{again}{again}{kind}")).unwrap_err();
+    assert!(
+        said.what.contains("two of them are of one kind"),
+        "{}",
+        said.what
+    );
+}
+
+#[test]
 fn a_proof_runs_no_rounds_for_what_checks_alone_judge() {
     let elsewhere = "scenario = \"tls\"\nquantity = \"requests_per_second\"\nratio = \">= 2.5\"\n";
     let of_checks = elsewhere.replacen('\n', "\nonly = \"check\"\n", 1);
