@@ -1,7 +1,7 @@
 //! Proofs of the same claims at different times. The interval of one proof shows how far its rounds differ;
 //! only another proof shows how far two days differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::analysis::verdict::{Analysis, VerdictKind};
@@ -74,7 +74,7 @@ pub fn table(proofs: &[Proof]) -> String {
             group.push(proof);
         }
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut started) = (Vec::new(), BTreeSet::new());
     for ((chapter, machine), group) in groups {
         let latest = &group[group.len().saturating_sub(SHOWN)..];
         let mut lines = Vec::new();
@@ -82,6 +82,7 @@ pub fn table(proofs: &[Proof]) -> String {
         let (mut effects, mut widest) = (0, None::<f64>);
         for proof in latest {
             lines.push(line(proof));
+            started.insert(proof.started.as_str());
             if let Some(effect) = proof.effect {
                 effects += 1;
                 (least, most) = (least.min(effect), most.max(effect));
@@ -100,8 +101,7 @@ pub fn table(proofs: &[Proof]) -> String {
         ]);
     }
     let mut text = Table::new(columns, rows).markdown();
-    let started = || proofs.iter().map(|proof| &proof.started);
-    if let (Some(first), Some(last)) = (started().min(), started().max()) {
+    if let (Some(first), Some(last)) = (started.first(), started.last()) {
         // Shortens `2026-01-31T12:59:59Z` to `2026-01-31 12:59`.
         let minute = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
         // Writing to a String cannot fail.
