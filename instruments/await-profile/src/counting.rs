@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ impl WaitCounts {
     /// Returns the counts of all routes, in the order of their names. There are at most 33 routes, and at most 22 kinds
     /// of waits of each.
     pub fn all(&self) -> Vec<CountedWait> {
-        let sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let sums = lock(&self.sums);
         let mut all = Vec::new();
         for (route, waits) in &sums.routes {
             for (wait, seconds) in waits {
@@ -85,14 +85,14 @@ impl WaitCounts {
 
     /// Returns the number of samples behind the counts.
     pub fn samples(&self) -> u64 {
-        let sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let sums = lock(&self.sums);
         sums.samples
     }
 
     /// Returns the delays between waking a sampled request and its next poll: how late the runtime is. The quantiles are
     /// those of the last 30 to 60 seconds. None if no sample has found a waiting request.
     pub fn poll_delays(&self) -> Option<RouteLatency> {
-        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = lock(&self.sums);
         sums.delays.all(Instant::now()).pop()
     }
 }
@@ -341,13 +341,14 @@ impl Counting {
         };
         let samples = &self.sampler.collected.samples;
         let is_full = samples.len() >= MOST_OPEN;
-        let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = lock(&sums);
+        let now = Instant::now();
         for delay in self.sampler.collected.delays.drain(..) {
-            sums.delays.add(&self.all_routes, delay, Instant::now());
+            sums.delays.add(&self.all_routes, delay, now);
         }
         for open in mem::take(&mut self.open) {
             let sample = &samples[open.index];
-            let is_late = open.taken.elapsed() >= ANSWERED_WITHIN;
+            let is_late = now.saturating_duration_since(open.taken) >= ANSWERED_WITHIN;
             match self.ends.parts(sample, is_late) {
                 Some(parts) => sums.add(&sample.route, &parts, open.seconds),
                 None if is_full => sums.add(&sample.route, &[(None, 1.0)], open.seconds),

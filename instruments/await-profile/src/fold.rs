@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use ecosystem::{PathMeaning, Wait};
+use ecosystem::{ONE_OF_SEVERAL, PathMeaning, Wait};
 
 use crate::collected::{Outcome, Sample, Waits};
 use crate::frame::{Frame, labels};
@@ -13,9 +13,6 @@ use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
 use crate::waits_table::wait_of;
-
-/// Beginning of the frame below which the several waits of one request branch.
-pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
 
 /// Number of consecutive samples that say together whether requests are at a place: one falls on any request.
 const STEP: u64 = 16;
@@ -125,6 +122,10 @@ impl Profile {
 
     /// Returns every place where requests waited, with its share, the largest first.
     pub fn shares(&self, frames: Frames) -> Vec<Share> {
+        self.shares_in(frames, &InARow::of(self))
+    }
+
+    pub(crate) fn shares_in(&self, frames: Frames, in_a_row: &InARow) -> Vec<Share> {
         // Sum of the requests at each place, by run, and the steps in which some were there.
         let mut places: BTreeMap<Vec<Frame>, (Vec<f64>, BTreeSet<u64>)> = BTreeMap::new();
         for (sample, stack, part) in self.stacks(frames) {
@@ -137,7 +138,6 @@ impl Profile {
         let all = self.in_flight_by_run();
         let total: f64 = all.iter().sum();
         let in_flight = self.mean_in_flight();
-        let in_a_row = InARow::of(self);
         let shares = places.iter().map(|(stack, (sums, seen))| {
             let share = sums.iter().sum::<f64>() / total;
             let mean_in_flight = share * in_flight;

@@ -38,7 +38,7 @@ pub struct Sequence {
     pub samples: u64,
 }
 
-/// What was seen after the ends of waits at a place.
+/// Next waits of the requests whose waits at a place ended.
 #[derive(Default)]
 struct Ends {
     all: f64,
@@ -57,11 +57,11 @@ impl InARow {
     pub(crate) fn of(profile: &Profile) -> Self {
         let collected = &profile.collected;
         // By sample: the places at which the next polls left the request.
-        let mut polls: HashMap<u32, Vec<Vec<StackId>>> = HashMap::new();
+        let mut polls: HashMap<u32, Vec<&[StackId]>> = HashMap::new();
         for follow_up in &collected.follow_ups {
             let next = polls.entry(follow_up.sample).or_default();
             if follow_up.woken_from.is_some() && next.len() < usize::from(LOOKED_AHEAD) {
-                next.push(follow_up.open.clone());
+                next.push(&follow_up.open);
             }
         }
         let mut ends: HashMap<Place, Ends> = HashMap::new();

@@ -65,7 +65,7 @@ impl Probe {
     /// hands over its reference to the profiler.
     #[cfg(feature = "tower")]
     pub(crate) fn take_for_body(&mut self) -> Self {
-        let name = Label::concat(&["body of ", self.route.as_str()]);
+        let name = Label::concat(&[ecosystem::BODY_OF, self.route.as_str()]);
         Probe::of_part(self.home.shared.take(), name)
     }
 

@@ -3,9 +3,9 @@
 use ecosystem::thresholds::{
     FEWEST_ENDED, IN_A_ROW, IN_A_ROW_MS, LISTED, LIVED, PART_OF_SEVERAL, UNPOLLED_REQUESTS,
 };
-use ecosystem::{PathMeaning, WaitKind};
+use ecosystem::{ONE_OF_SEVERAL, PathMeaning, WaitKind};
 
-use crate::fold::{ONE_OF_SEVERAL, Share};
+use crate::fold::Share;
 use crate::profile::Profile;
 use crate::summary::{Remark, RouteSummary, Summary};
 use crate::unpolled::Unpolled;

@@ -22,9 +22,8 @@ use crate::collected::{Collected, Outcome, Sample, Waits};
 use crate::interval::RunEnd;
 use crate::options::ProfileOptions;
 use crate::percentile::Percentile;
-
 use crate::session::{Answer, FollowUp, Mark, Session, Whose};
-use crate::shared::{Permit, Purpose, Shared};
+use crate::shared::{Permit, Shared};
 use crate::slot::{NotWaiting, Slot};
 use crate::tail_times::TailTimes;
 
@@ -49,7 +48,6 @@ pub(crate) struct Sampler {
     shared: Arc<Shared>,
     generation: u32,
     session: Arc<Session>,
-    purpose: Purpose,
     random: fastrand::Rng,
     pub(crate) collected: Collected,
     /// [`MAX_SAMPLES`], or fewer in a test.
@@ -112,7 +110,6 @@ impl Sampler {
             shared: permit.shared.clone(),
             generation: permit.switch_on(),
             session: Arc::new(Session::new(permit.purpose)),
-            purpose: permit.purpose,
             random,
             collected: Collected::default(),
             most_samples: MAX_SAMPLES,
@@ -400,7 +397,7 @@ impl Sampler {
 
     /// Forgets all samples, and the answers to them that come later. Keeps the stacks.
     pub(crate) fn forget(&mut self) {
-        self.session = Arc::new(Session::new(self.purpose));
+        self.session = Arc::new(Session::new(self.session.purpose));
         self.unanswered = 0;
         self.collected.samples.clear();
         self.collected.costs.clear();

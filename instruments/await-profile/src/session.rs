@@ -216,7 +216,7 @@ impl Watch {
 
 /// Events of one profile, or of counts, that the sampler has not taken yet.
 pub(crate) struct Session {
-    purpose: Purpose,
+    pub(crate) purpose: Purpose,
     events: Mutex<Vec<Event>>,
     /// Ends of waits that samples fell on.
     releases: Mutex<Vec<Wake>>,
@@ -256,7 +256,8 @@ pub(crate) fn answer(
 ) {
     // A request may be marked for a profile and for counts. An earlier profile may have left a mark, too.
     let mut rest: Vec<&Mark> = marks.iter().collect();
-    while let Some(&Mark { ref session, .. }) = rest.first().copied() {
+    while let Some(&first) = rest.first() {
+        let session = &first.session;
         let mut samples = Vec::new();
         rest.retain(|mark| {
             let is_same = Arc::ptr_eq(&mark.session, session);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ecosystem::{PathMeaning, is_within, public_path};
+use ecosystem::{BY_TIMER, PathMeaning, is_within, public_path};
 
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
@@ -57,16 +57,11 @@ impl Stack {
         let shown = shown_frames(&all);
         let says_who = shown.iter().any(|frame| frame.kind == FrameKind::Own);
         let remark = |text| vec![Frame::text(text, FrameKind::Remark)];
-        let own = if is_in(PathMeaning::Driver.names()) {
-            let driver = all
-                .iter()
-                .rfind(|frame| PathMeaning::Driver.fits(&frame.path));
-            let is_timer = driver.is_some_and(|frame| is_within(&frame.path, [TIMERS]));
-            remark(if is_timer {
-                "(a timer)"
-            } else {
-                "(the network)"
-            })
+        let mut innermost_last = all.iter().rev();
+        let driver = innermost_last.find(|frame| PathMeaning::Driver.fits(&frame.path));
+        let own = if let Some(driver) = driver {
+            let is_timer = is_within(&driver.path, [TIMERS]);
+            remark(if is_timer { BY_TIMER } else { "(the network)" })
         // Worker threads of the runtime belong to that pool too.
         } else if !says_who
             && is_in(PathMeaning::BlockingPool.names())

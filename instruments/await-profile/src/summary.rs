@@ -208,6 +208,7 @@ impl Profile {
             } += 1;
         }
         let seconds = collected.elapsed.as_secs_f64();
+        let in_a_row = InARow::of(self);
         let mut summary = Summary {
             seconds,
             budget_per_second: self.captures_per_second,
@@ -222,9 +223,9 @@ impl Profile {
             scheduling_delay_us: Quantiles::micros(&collected.delays),
             capture_cost_us: Quantiles::micros(&collected.costs),
             routes: self.routes(),
-            places: self.shares(Frames::Own),
+            places: self.shares_in(Frames::Own, &in_a_row),
             releases: self.releases(Frames::Own),
-            sequences: InARow::of(self).sequences(),
+            sequences: in_a_row.sequences(),
             unpolled: self.unpolled(),
             remarks: Vec::new(),
         };

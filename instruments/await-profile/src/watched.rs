@@ -1,18 +1,20 @@
 //! Tasks that belong to no request, and are seen by the profiler that was armed first.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::label::Label;
+use crate::lock::lock;
 use crate::probe::Probe;
 use crate::shared::Shared;
+use crate::sync::Mutex;
 use crate::tracked::Tracked;
 
-/// The profiler that was armed first, of those that live. The standard library's lock: the loom tests need no model of it.
-static ARMED: std::sync::Mutex<Weak<Shared>> = std::sync::Mutex::new(Weak::new());
+/// The profiler that was armed first, of those that live.
+static ARMED: Mutex<Weak<Shared>> = Mutex::new(Weak::new());
 
 /// Keeps the profiler for [`watch`], unless another one was armed before and lives.
 pub(crate) fn armed(shared: &Arc<Shared>) {
-    let mut armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut armed = lock(&ARMED);
     if armed.strong_count() == 0 {
         *armed = Arc::downgrade(shared);
     }
@@ -31,9 +33,6 @@ pub(crate) fn armed(shared: &Arc<Shared>) {
 /// # }
 /// ```
 pub fn watch<F: Future>(name: impl Into<Label>, future: F) -> Tracked<F> {
-    let armed = ARMED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .upgrade();
+    let armed = lock(&ARMED).upgrade();
     Tracked::new(Probe::of_part(armed, name.into()), future)
 }

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ecosystem::{Wait, WaitKind};
+use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
 use serde::Serialize;
 
 use crate::threads::ThreadProfile;
-#[cfg(doc)]
-use crate::thresholds::UNREAD_LOOKS;
 use crate::thresholds::{FEWEST_ENDED, LITTLE_MEMORY, LIVED, MOMENTS_OF_RISE, STEADY};
 
 /// Place from which a process is observed.
@@ -213,6 +211,13 @@ impl Place {
     pub fn line(&self) -> Option<&str> {
         let mut lines = self.frames.iter().rev().map(String::as_str);
         lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
+    }
+
+    /// Returns whether the request waits for something else at the same time.
+    pub fn is_one_of_several(&self) -> bool {
+        self.frames
+            .iter()
+            .any(|frame| frame.starts_with(ONE_OF_SEVERAL))
     }
 
     /// Returns the kind of the wait, if it is well known.
@@ -448,7 +453,7 @@ pub struct Peers {
     pub most_unaccepted: u32,
     /// Mean of the kernel's round-trip estimates, in milliseconds.
     pub round_trip_ms: Option<f64>,
-    /// Connections whose received data had waited for [`UNREAD_LOOKS`] looks or more at the end, with none of it read.
+    /// Connections whose received data had waited for [`UNREAD_LOOKS`](crate::thresholds::UNREAD_LOOKS) looks or more at the end, with none of it read.
     pub unread: usize,
     /// Most bytes that waited on one of them.
     pub most_unread: u32,

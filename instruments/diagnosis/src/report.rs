@@ -9,7 +9,6 @@ use crate::evidence::{Answers, Connections, Evidence, Place, Requests, View};
 use crate::finding::{Finding, Level};
 use crate::rules::{RULES, after, is_inside};
 use crate::thresholds::{CPU_LOST, LEAST_MS, LISTED, MANY_WORKERS, MUCH_OF_ALL};
-use crate::waiting::ONE_OF_SEVERAL;
 
 /// Most causes that a report names.
 const MOST_FINDINGS: usize = 4;
@@ -327,7 +326,7 @@ impl fmt::Display for Report {
 fn mean_latency(requests: &Requests, seconds: f64) -> Option<f64> {
     let (mut sum, mut ended) = (0.0, 0);
     for route in requests.whole() {
-        let body = requests.route(&format!("body of {}", route.name));
+        let body = requests.route(&format!("{}{}", ecosystem::BODY_OF, route.name));
         let times = (
             route.mean_ms(seconds),
             body.map_or(Some(0.0), |body| body.mean_ms(seconds)),
@@ -369,8 +368,7 @@ fn millis(ms: f64) -> String {
 
 /// Returns whether a timer runs beside another wait, which says more.
 fn runs_along(place: &Place) -> bool {
-    let is_one_of_several = |frame: &String| frame.starts_with(ONE_OF_SEVERAL);
-    place.kind() == Some(WaitKind::Timer) && place.frames.iter().any(is_one_of_several)
+    place.kind() == Some(WaitKind::Timer) && place.is_one_of_several()
 }
 
 /// Returns a sentence for each of the places with most requests.

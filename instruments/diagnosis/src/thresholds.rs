@@ -1,6 +1,6 @@
 //! Thresholds and weights of the rules.
 //!
-//! A finding counts if its value is at or above its threshold. Its weight ranks it among the findings: above 2, nothing
+//! A finding counts if its value is at or above its threshold, or at or below it where that is an upper limit. Its weight ranks it among the findings: above 2, nothing
 //! else can go on; above 1, all requests that pass there wait; below 1, some do.
 //!
 //! Each rule's test builds evidence just below a threshold and at it. It expects no finding below, and one at it.
@@ -242,5 +242,7 @@ pub const HELD_LOOKS: u32 = 5;
 pub const HELD_SHARE: f64 = 0.1;
 /// Fewest looks for a finding that connections wait to be accepted; they have to wait in more than half of them.
 pub const ACCEPT_LOOKS: u32 = 10;
+/// Smallest share of a request's time at a line for which a finding on calls in turn lists it.
+pub const LISTED_LINE: f64 = 0.05;
 /// Fewest looks in a row at which received data waits and none of it is read.
 pub const UNREAD_LOOKS: u32 = 10;

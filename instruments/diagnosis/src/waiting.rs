@@ -1,12 +1,9 @@
 //! Waits of requests, added up over the routes that meet them at the same line.
 
-use ecosystem::{Wait, WaitKind};
+use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
 
 use crate::evidence::{Evidence, Place, Requests, Route};
 use crate::thresholds::{MUCH_OF_ROUTE, PART_OF_SEVERAL, QUEUE};
-
-/// Beginning of the frame below which a request waits for several things at once.
-pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
 
 /// Requests that wait for the same thing at the same line.
 #[derive(Clone, Debug)]

@@ -31,4 +31,4 @@ pub use names::{
 };
 pub use printable::printable;
 pub use role::Role;
-pub use waits::{Wait, WaitKind, WaitRow, wait_in, waits};
+pub use waits::{BODY_OF, BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind, WaitRow, wait_in, waits};

@@ -5,6 +5,13 @@ use std::sync::LazyLock;
 use crate::names::is_within;
 use crate::tables::rows;
 
+/// Frame of a wake by a timer of the runtime.
+pub const BY_TIMER: &str = "(a timer)";
+/// Beginning of the frame below which the several waits of one request branch.
+pub const ONE_OF_SEVERAL: &str = "(one of ";
+/// Beginning of the name under which the body of a route's responses is profiled; the route follows.
+pub const BODY_OF: &str = "body of ";
+
 /// Kind of thing that a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! Calls to other services that are given up: by a time limit of their own, or because another call was quicker.
 
-use ecosystem::{WaitKind, makes_client};
+use ecosystem::{BY_TIMER, ONE_OF_SEVERAL, WaitKind, makes_client};
 
 use crate::evidence::{Evidence, Place, Requests};
 use crate::finding::{Finding, Words};
@@ -9,10 +9,7 @@ use crate::threads::seen::{self, is_told, own};
 use crate::thresholds::{
     CALLS_GIVEN_UP_WEIGHT, DROPPED, ENDED_BY_TIMER, MUCH_OF_ROUTE, OPENED_PER_REQUEST,
 };
-use crate::waiting::{ONE_OF_SEVERAL, Waiting};
-
-/// Frame of a wake by a timer of the runtime.
-const TIMER: &str = "(a timer)";
+use crate::waiting::Waiting;
 
 /// Calls that a time limit of their own ends. A limit of the whole request is told by how requests end.
 pub(crate) fn given_up_by_limit(evidence: &Evidence) -> Vec<Finding> {
@@ -61,7 +58,7 @@ pub(crate) fn ended_by_timer(requests: &Requests, place: &Place) -> f64 {
     let mut share = 0.0;
     for release in &requests.releases {
         let is_here = release.route == place.route && release.frames == place.frames;
-        if is_here && release.by == [TIMER] {
+        if is_here && release.by == [BY_TIMER] {
             share += release.share;
         }
     }
@@ -142,9 +139,7 @@ pub(crate) fn client_made_at(evidence: &Evidence) -> Option<String> {
 fn calls_at_once<'a>(requests: &'a Requests, route: &str) -> Vec<&'a Place> {
     let mut calls = Vec::new();
     for place in &requests.places {
-        let is_of_several = |frame: &String| frame.starts_with(ONE_OF_SEVERAL);
-        let is_at_once = place.frames.iter().any(is_of_several);
-        if place.route == route && is_at_once && place.kind().is_some_and(is_call) {
+        if place.route == route && place.is_one_of_several() && place.kind().is_some_and(is_call) {
             calls.push(place);
         }
     }
@@ -189,12 +184,12 @@ mod tests {
     #[test]
     fn calls_that_a_timer_ends_are_told_with_their_line() {
         both_sides(given_up_by_limit, ENDED_BY_TIMER, |share| {
-            limited(TIMER, share, 0.9)
+            limited(BY_TIMER, share, 0.9)
         });
         both_sides(given_up_by_limit, MUCH_OF_ROUTE, |share| {
-            limited(TIMER, 0.5, share)
+            limited(BY_TIMER, 0.5, share)
         });
-        let found = given_up_by_limit(&limited(TIMER, 0.5, 0.9)).remove(0);
+        let found = given_up_by_limit(&limited(BY_TIMER, 0.5, 0.9)).remove(0);
         assert_eq!(
             found.headline,
             "GET /price: 50 % of the time waiting for the answer at shop::price (src/price.rs:19) ends by a time limit \
@@ -205,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_the_request_is_told_by_how_requests_end() {
-        let mut cut = limited(TIMER, 0.9, 0.9);
+        let mut cut = limited(BY_TIMER, 0.9, 0.9);
         cut.requests.as_mut().unwrap().routes[0].answers.timed_out = 50;
         assert!(given_up_by_limit(&cut).is_empty());
     }

@@ -21,14 +21,13 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// Returns whether the waits are those of a burst, which is told as that.
-pub(crate) fn explains(evidence: &Evidence, requests: &Requests, waiting: &Waiting) -> bool {
-    let line = waiting.place().line();
-    let bursts = Burst::all(evidence, requests);
-    line.is_some()
-        && bursts
-            .iter()
-            .any(|burst| burst.first().place().line() == line)
+/// Returns the lines of all bursts. The waits there are told as those.
+pub(crate) fn lines(evidence: &Evidence, requests: &Requests) -> Vec<String> {
+    let mut lines = Vec::new();
+    for burst in Burst::all(evidence, requests) {
+        lines.extend(burst.first().place().line().map(str::to_owned));
+    }
+    lines
 }
 
 /// Returns whether most requests of the waiting ones' route pass their line by, and it is empty at times.
@@ -41,7 +40,7 @@ pub(crate) fn comes_in_bursts(requests: &Requests, waiting: &Waiting, ms: f64) -
 
 /// Waits at one line, where many requests are at once, and at other times none.
 struct Burst {
-    /// What is waited for at that line, what most requests wait for first.
+    /// Waits at that line, the one of most requests first.
     waits: Vec<Waiting>,
 }
 

@@ -4,11 +4,8 @@ use ecosystem::WaitKind;
 
 use crate::evidence::{Evidence, Place, Requests, Route};
 use crate::finding::{Finding, Level, Words};
-use crate::thresholds::{FOLLOWED, ONE_AFTER_ANOTHER_WEIGHT, TOGETHER};
-use crate::waiting::{ONE_OF_SEVERAL, parts};
-
-/// Smallest share of a request's time at a line that is listed.
-const LISTED_LINE: f64 = 0.05;
+use crate::thresholds::{FOLLOWED, LISTED_LINE, ONE_AFTER_ANOTHER_WEIGHT, TOGETHER};
+use crate::waiting::parts;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -218,8 +215,7 @@ fn is_call(place: &Place) -> bool {
     // A transaction's begin and commit have their places in the order.
     let is_transaction = place.kind() == Some(WaitKind::Database)
         && place.wait.is_some_and(|wait| wait.what.starts_with('('));
-    let is_one_of_several = |frame: &String| frame.starts_with(ONE_OF_SEVERAL);
-    is_asked && !is_transaction && !place.frames.iter().any(is_one_of_several)
+    is_asked && !is_transaction && !place.is_one_of_several()
 }
 
 #[cfg(test)]

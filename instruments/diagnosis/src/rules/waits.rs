@@ -16,11 +16,12 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let Some(requests) = &evidence.requests else {
         return findings;
     };
+    let bursts = equal_work::lines(evidence, requests);
     for waiting in Waiting::all(evidence) {
+        let line = waiting.place().line();
+        let is_burst = line.is_some_and(|line| bursts.iter().any(|burst| burst == line));
         // What is stuck is told as that, and so is equal work.
-        if waits_for_itself::is_stuck(&waiting, requests)
-            || equal_work::explains(evidence, requests, &waiting)
-        {
+        if is_burst || waits_for_itself::is_stuck(&waiting, requests) {
             continue;
         }
         if let Some((level, weight)) = judged(&waiting) {
