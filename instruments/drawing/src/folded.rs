@@ -1,7 +1,6 @@
 //! Folded stacks: lines of `frame;frame;frame count`.
 
-/// Frame that stands for CPUs with nothing to do.
-pub const IDLE: &str = "[idle]";
+pub use await_profile::drawing::IDLE;
 
 /// Number of CPU samples below which shares of functions are chance. Of 300 samples, a share of 10 % is known to within
 /// 3.5 points.

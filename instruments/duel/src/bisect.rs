@@ -235,7 +235,8 @@ impl Search {
     }
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+/// Returns the mean; `None` of no values.
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
     }

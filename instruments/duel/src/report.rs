@@ -4,6 +4,7 @@ pub mod export;
 mod frames;
 
 use self::frames::Frame;
+use crate::bisect::mean;
 use drawing::folded::{merged, without_idle};
 use engine::comparison::LeftOut;
 use engine::counters::{self, Counter};
@@ -611,11 +612,4 @@ fn told(metric: &Metric, rounds: &[Triplet]) -> Told {
         }
     }
     told
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    if values.is_empty() {
-        return None;
-    }
-    Some(values.iter().sum::<f64>() / values.len() as f64)
 }

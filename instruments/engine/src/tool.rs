@@ -216,13 +216,11 @@ impl<'s> Task<'s> {
         let said = Tail::of(child.stderr());
         let (status, cpu) = self.watch(&mut child)?;
         let Ok(summary) = self.summary() else {
-            let mut words = said.at_the_end();
-            for other in beside.iter().rev() {
-                let text = other.text();
-                if !text.trim().is_empty() {
-                    words = text;
-                }
-            }
+            let mut others = beside.iter().map(Tail::text);
+            let words = match others.find(|text| !text.trim().is_empty()) {
+                Some(words) => words,
+                None => said.at_the_end(),
+            };
             return Err(DriverError::Failed(format!(
                 "{} ended without a result ({status}); it said: {}",
                 self.tool,
