@@ -209,6 +209,23 @@ pub fn compare(
     })
 }
 
+/// Returns the value that this share of all values does not exceed; NaN if there are none.
+pub fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    // A share of a length is an index of an existing value: small and not negative.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let index = (share * sorted.len() as f64) as usize;
+    sorted.get(index).copied().unwrap_or(f64::NAN)
+}
+
+/// Reads the published figures of this part of `reference/seed-figures.toml`.
+pub fn published(part: &str) -> Result<toml::Table, Failed> {
+    let all: toml::Table = include_str!("../../reference/seed-figures.toml").parse()?;
+    let part = all.get(part).and_then(toml::Value::as_table);
+    Ok(part.ok_or("no such published figures")?.clone())
+}
+
 /// A latency in words.
 pub fn milliseconds(latency: Option<f64>) -> String {
     latency.map_or_else(|| "unknown".to_owned(), figures::milliseconds)

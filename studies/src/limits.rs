@@ -73,11 +73,8 @@ pub fn under_quota(cpus: u32, arguments: &[&str]) -> Result<String, Failed> {
     Ok(said)
 }
 
-/// Returns a count of `cpu.stat`; 0 where it is not in it.
-pub fn counted(stat: &str, key: &str) -> f64 {
-    let mut values = stat.lines().filter_map(|line| line.strip_prefix(key));
-    values
-        .next()
-        .and_then(|value| value.parse().ok())
-        .unwrap_or(0.0)
+/// Returns a count of `cpu.stat`; `None` where it is not in it.
+pub fn counted(stat: &str, key: &str) -> Option<f64> {
+    let value = stat.lines().find_map(|line| line.strip_prefix(key))?;
+    value.parse().ok()
 }

@@ -250,27 +250,6 @@ impl Timer {
     }
 }
 
-/// Returns the value that this share of all values does not exceed; NaN if there are none.
-pub fn quantile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    // A share of a length is an index of an existing value: small and not negative.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let index = (share * sorted.len() as f64) as usize;
-    sorted.get(index).copied().unwrap_or(f64::NAN)
-}
-
-/// Reads the published figures of this part of `reference/seed-figures.toml`.
-///
-/// # Errors
-///
-/// When the file has no such part.
-pub fn published(part: &str) -> Result<toml::Table, crate::Failed> {
-    let all: toml::Table = include_str!("../../reference/seed-figures.toml").parse()?;
-    let part = all.get(part).and_then(toml::Value::as_table);
-    Ok(part.ok_or("no such published figures")?.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,8 +35,7 @@ use hyper::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use studies::Failed;
-use studies::strategies::{published, quantile};
+use studies::{Failed, published, quantile};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 

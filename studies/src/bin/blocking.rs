@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use engine::figures;
-use studies::Failed;
-use studies::strategies::{Blocking, Strategy, Timer, published, quantile};
+use studies::strategies::{Blocking, Strategy, Timer};
+use studies::{Failed, published, quantile};
 use tokio::task::JoinSet;
 
 /// Length of each cell in a round, and number of rounds.

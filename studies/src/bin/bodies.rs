@@ -29,8 +29,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
-use studies::Failed;
-use studies::strategies::{Blocking, Strategy, Timer, published, quantile};
+use studies::strategies::{Blocking, Strategy, Timer};
+use studies::{Failed, published, quantile};
 use tokio::task::JoinSet;
 use vmap::{Advise, Map};
 

@@ -10,10 +10,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use course::bench::server::{Launch, Server};
 use engine::figures;
 use engine::load::cpus;
-use engine::load::interrupt::Interrupt;
 use engine::statistics::{self, Gains, Looks, Side};
 use engine::traffic::Traffic;
 use studies::Failed;
@@ -272,16 +270,15 @@ impl Served {
             workers,
             requests_per_second,
             p99_ms,
-            throttled: counted(stat, "nr_throttled "),
-            periods: counted(stat, "nr_periods "),
+            throttled: counted(stat, "nr_throttled ").unwrap_or(0.0),
+            periods: counted(stat, "nr_periods ").unwrap_or(0.0),
         })
     }
 }
 
 /// The process that starts the service, and leaves the group `$G` of it, if there is one, to put a load on it.
 fn serve(variant: &str) -> Result<(), Failed> {
-    let program = std::env::current_exe()?.with_file_name("chapter6");
-    let server = Server::start(&Launch::of(&program, variant), &Interrupt::new())?;
+    let server = studies::start(6, variant, &[], &[])?;
     if let Ok(group) = std::env::var("G") {
         let above = Path::new(&group).join("../cgroup.procs");
         fs::write(above, std::process::id().to_string())?;

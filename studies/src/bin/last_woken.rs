@@ -83,9 +83,6 @@ fn ping(server: &Server) -> Result<Times, Failed> {
 
 /// Returns the median of the rounds, in words.
 fn middle(rounds: &[Times], time: fn(&Times) -> f64) -> String {
-    let mut times: Vec<f64> = rounds.iter().map(time).collect();
-    times.sort_unstable_by(f64::total_cmp);
-    times
-        .get(times.len() / 2)
-        .map_or_else(String::new, |time| milliseconds(*time))
+    let times: Vec<f64> = rounds.iter().map(time).collect();
+    milliseconds(studies::quantile(&times, 0.5))
 }

@@ -140,7 +140,11 @@ fn throttling() -> Result<(), Failed> {
         let arguments = ["work", workers, &(rounds as u64).to_string()];
         let said = under_quota(1, &arguments)?;
         let (row, stat) = said.split_once('\n').ok_or("no figures of the workers")?;
-        let (throttled, all) = (counted(stat, "nr_throttled "), counted(stat, "nr_periods "));
+        let [throttled, all] =
+            ["nr_throttled ", "nr_periods "].map(|key| match counted(stat, key) {
+                Some(count) => count.to_string(),
+                None => "?".to_owned(),
+            });
         println!("| {workers} | {row} | {throttled} of {all} |");
     }
     println!(

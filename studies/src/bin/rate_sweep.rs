@@ -6,7 +6,6 @@
 //!
 //! `cargo run -p studies --bin rate_sweep -- 5 [random [SEED]]` (seconds; a seed repeats a run's moments)
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use course::measurement::load::Exchange;
@@ -31,11 +30,14 @@ fn main() -> Result<(), Failed> {
         "random" => Spacing::Poisson,
         other => return Err(format!("arrivals are `even` or `random`, not `{other}`").into()),
     };
-    let is_random = spacing == Spacing::Poisson;
-    let seed = studies::argument(3, RandomState::new().hash_one(0) % 1_000_000)?;
+    let seed = studies::argument(3, fastrand::u64(..1_000_000))?;
     studies::compile(&[5])?;
     let placement = Placement::apart();
-    let service_s = alone(&placement)?;
+    // The formula is for random arrivals.
+    let service_s = match spacing {
+        Spacing::Poisson => Some(alone(&placement)?),
+        Spacing::Even => None,
+    };
     let mut heads = String::from("| asked per second |");
     let mut rule = String::from("| ---: |");
     for variant in VARIANTS {
@@ -43,7 +45,7 @@ fn main() -> Result<(), Failed> {
             &format!(" {variant}: answered per second | {variant}, request | {variant}, ping |");
         rule += " ---: | ---: | ---: |";
     }
-    if is_random {
+    if service_s.is_some() {
         heads += " problem: mean | predicted mean |";
         rule += " ---: | ---: |";
     }
@@ -77,7 +79,9 @@ fn main() -> Result<(), Failed> {
                 p99(&outcome.latency),
                 p99(&pings.latency),
             );
-            if is_random && variant == "problem" {
+            if let Some(service_s) = service_s
+                && variant == "problem"
+            {
                 let sent = outcome.completed + outcome.unfinished;
                 let per_second = sent as f64 / outcome.seconds;
                 means = format!(
@@ -92,13 +96,12 @@ fn main() -> Result<(), Failed> {
         }
         println!("{means}");
     }
-    let drawn = if is_random {
-        format!(
+    let drawn = match service_s {
+        Some(service_s) => format!(
             " by seed {seed}; predicted of {:.2} ms, the mean of one user alone",
             service_s * 1e3
-        )
-    } else {
-        String::new()
+        ),
+        None => String::new(),
     };
     studies::print_provenance(&format!(
         "99th percentiles, counted from the due moment, of {seconds} s at each rate, {arrivals} \
