@@ -129,7 +129,7 @@ pub(crate) fn measure(
         before_nginx: order.upstream == UpstreamOf::Nginx,
         profiles: order.profiles,
         matrix: order.matrix,
-        counts: Some(counting).filter(|_| order.counts),
+        counts: order.counts.then_some(counting),
     });
     let recorded = recorded.map_err(|error| exit::of_run(&error, interrupt))?;
     drop(terminal);

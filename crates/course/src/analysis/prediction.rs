@@ -87,19 +87,12 @@ impl Inputs {
             call_s: median_of(&effect_rounds, PROBLEM, |round| {
                 round.readings.get(measured_by?).copied()
             }),
-            bystander_ms: both(bystander_alone, bystander_beside),
-            cpus: both(
-                most_cpus(record, PROBLEM),
-                most_cpus(record, &record.variant),
-            ),
-            side_by_side: both(median_of(&effect_rounds, PROBLEM, rate), rate_of_problem),
+            bystander_ms: bystander_alone.zip(bystander_beside),
+            cpus: most_cpus(record, PROBLEM).zip(most_cpus(record, &record.variant)),
+            side_by_side: median_of(&effect_rounds, PROBLEM, rate).zip(rate_of_problem),
             numa_nodes: record.environment.numa_nodes,
         }
     }
-}
-
-fn both(one: Option<f64>, other: Option<f64>) -> Option<(f64, f64)> {
-    Some((one?, other?))
 }
 
 /// Returns the median of a figure above 0 over a variant's rounds; `None` if there is no round, or one that

@@ -8,6 +8,7 @@ use crate::bench::server::{Server, ServerError};
 use drawing::folded;
 use engine::figures;
 use engine::load::GeneratorError;
+use engine::load::ask::Unanswered;
 use engine::load::interrupt::Interrupt;
 use engine::profile::{Profile, ProfileKind};
 
@@ -252,9 +253,8 @@ fn heap_formats(ask: Ask<'_>, variant: &str, seconds: f64) -> Result<Formats, Se
     let path = format!("/debug/heap?seconds={seconds}");
     let json = ask(&path)?;
     let strange = |error: serde_json::Error| {
-        ServerError::Failed(format!(
-            "the {variant} server gave no {path}: what it answered is not a heap profile: {error}"
-        ))
+        let reason = format!("what it answered is not a heap profile: {error}");
+        ServerError::no(variant, &path, &Unanswered::Failed(reason))
     };
     let json = heap::portable(&json).map_err(strange)?;
     let profile = HeapProfile::read(&json).map_err(strange)?;

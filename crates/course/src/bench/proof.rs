@@ -353,9 +353,9 @@ impl Proof {
     ) -> Result<Heard, RunError> {
         for step in steps {
             let label = label(step);
-            let mut kept: Vec<&Round> = self.rounds.iter().collect();
-            kept.retain(|round| round.purpose != Purpose::Disturbed);
-            (bench.observer)(Event::Begins(kept.len() + 1, total, &label));
+            let is_kept = |round: &&Round| round.purpose != Purpose::Disturbed;
+            let before = self.rounds.iter().filter(is_kept).count();
+            (bench.observer)(Event::Begins(before + 1, total, &label));
             let chapter = self.chapter.clone();
             let bench = Bench {
                 chapter: &chapter,

@@ -165,6 +165,15 @@ pub fn xy(
     let mut places: Vec<f64> = points.iter().map(|(x, _)| *x).collect();
     places.sort_unstable_by(f64::total_cmp);
     places.dedup();
+    let mut axis = across.axis(wide);
+    axis.labels = 5;
+    if across.scale == AxisScale::OfValues {
+        // Lines go through a few places, and the axis names these. A logarithmic axis has room for powers of ten only.
+        axis.scale = match wide {
+            (low, high) if !is_joined && is_apart(wide) => Scale::log(low / 1.5..high * 1.5),
+            _ => Scale::over(wide, if is_joined { places } else { Vec::new() }),
+        };
+    }
     let plot = Plot {
         title,
         description: format!(
@@ -173,17 +182,7 @@ pub fn xy(
             up.range(high),
             names.join(", ")
         ),
-        across: Axis {
-            // Lines go through a few places, and the axis names these. A logarithmic axis has room for powers
-            // of ten only.
-            scale: match wide {
-                (_, high) if across.scale == AxisScale::Linear => Scale::linear(0.0..high * 1.05),
-                (low, high) if !is_joined && is_apart(wide) => Scale::log(low / 1.5..high * 1.5),
-                _ => Scale::over(wide, if is_joined { places } else { Vec::new() }),
-            },
-            labels: 5,
-            ..across.axis(wide)
-        },
+        across: axis,
         has_columns: true,
         up: up.axis(high),
         drawn,

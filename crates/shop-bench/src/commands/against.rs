@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use duel::report::{Comparison, Side as Named};
 use engine::load::interrupt::Interrupt;
-use engine::metric::{Figures, Metric, Triplet, Unit};
+use engine::metric::{Metric, Triplet, Unit};
 use engine::rounds::{Rounds, run_until_decided};
 use engine::statistics::{Looks, Side};
 use engine::verdict::{DEFAULT_MARGIN, Goal, Speed, Verdict, judge};

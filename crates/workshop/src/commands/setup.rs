@@ -201,7 +201,7 @@ impl Setup {
         let mut dependencies = String::new();
         for name in &pins().crates {
             // The newest that cargo may take, so that what `cargo add` adds is what was fetched.
-            dependencies += &[name, " = \"*\"\n"].concat();
+            dependencies += &format!("{name} = \"*\"\n");
         }
         let manifest = format!(
             "[package]\nname = \"within-reach\"\nedition = \"2024\"\nrust-version = \"{}\"\n\

@@ -3,7 +3,7 @@
 use super::provenance;
 use crate::analysis::finding::{is_at_least, median_of};
 use crate::measurement::{
-    chapter_file::{ChapterFile, Matrix, Scenario, Secondary},
+    chapter_file::{Matrix, Scenario, Secondary},
     record::{Purpose, Record, Round},
 };
 use crate::report::rows::{known, median_reading, unknown};
@@ -26,9 +26,10 @@ pub(crate) fn tables(record: &Record) -> Vec<Table> {
     }
     let mut scenarios = Vec::new();
     for name in &matrix.scenarios {
-        scenarios.push(Column::figures(match head(chapter, name) {
-            Head::Described(words) => words,
-            Head::Named(_) => name.clone(),
+        let words = chapter.scenario(name).map(Scenario::in_words);
+        scenarios.push(Column::figures(match words {
+            Some(words) if fits(&words) => words,
+            _ => name.clone(),
         }));
     }
     let mut figures = vec![(&matrix.title, None)];
@@ -107,19 +108,9 @@ pub fn matrix(record: &Record) -> String {
     tables.collect::<String>() + &columns_in_words(record) + no_interval + &provenance(record)
 }
 
-/// Head of a scenario's column.
-enum Head {
-    /// Description of the scenario.
-    Described(String),
-    /// Its name alone, because this description, if there is one, is too long.
-    Named(Option<String>),
-}
-
-fn head(chapter: &ChapterFile, name: &str) -> Head {
-    match chapter.scenario(name).map(Scenario::in_words) {
-        Some(words) if words.chars().count() <= HEAD_AT_MOST => Head::Described(words),
-        long => Head::Named(long),
-    }
+/// Returns whether a description fits into a column's head.
+fn fits(words: &str) -> bool {
+    words.chars().count() <= HEAD_AT_MOST
 }
 
 /// Describes the scenarios whose columns have only their names; empty if there are none.
@@ -129,7 +120,9 @@ fn columns_in_words(record: &Record) -> String {
         return list;
     };
     for name in &matrix.scenarios {
-        if let Head::Named(Some(words)) = head(&record.chapter, name) {
+        if let Some(words) = record.chapter.scenario(name).map(Scenario::in_words)
+            && !fits(&words)
+        {
             list += &format!("- {name}: {words}\n");
         }
     }
