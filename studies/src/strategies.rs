@@ -31,7 +31,7 @@ pub enum Strategy {
     IntrusivePermit,
     /// A thread of a pool of its own.
     Dispatch,
-    /// The same, with a queue of [`SHORT_QUEUE`] jobs. A caller that finds it full runs the oldest job.
+    /// The same, with a queue of 4 jobs. A caller that finds it full runs the oldest job.
     DispatchOrRun,
     /// A thread of tokio's own pool.
     SpawnBlocking,

@@ -191,15 +191,14 @@ fn looks(ranked: &[(&Team, &Run)]) -> Vec<(String, Look)> {
     let mut looks = Vec::new();
     let mut next = 0;
     for name in names {
-        let (_, colour) = match of_name(name) {
-            Some(own) => own,
+        let (_, colour) = if let Some(own) = of_name(name) {
+            own
+        } else {
             // Teams that share a colour have different marks.
-            None => {
-                next += 1;
-                match free.len() {
-                    0 => &COLOURS[next % COLOURS.len()],
-                    count => free[(next - 1) % count],
-                }
+            next += 1;
+            match free.len() {
+                0 => &COLOURS[next % COLOURS.len()],
+                count => free[(next - 1) % count],
             }
         };
         looks.push((name.to_owned(), Look::of(*colour, looks.len() % 2 == 0)));

@@ -8,6 +8,7 @@ pub mod room;
 
 use engine::load::interrupt::Interrupt;
 use serde_json::Value;
+use std::fmt::Write as _;
 use terminal::exit::{CliError, Exit};
 use terminal::output::Format;
 use terminal::{ctrl_c, files, json};
@@ -101,7 +102,7 @@ fn write_fingerprints(shop: &Shop, interrupt: &Interrupt) -> Result<Exit, CliErr
         let answer = engine::load::ask::get(running.server.borrow().address(), &path, time_out)
             .map_err(CliError::because(&path))?;
         let answer: Value = serde_json::from_slice(&answer).map_err(CliError::because(&path))?;
-        lines += &format!("{} {path}\n", fingerprints::of(&answer));
+        let _ = writeln!(lines, "{} {path}", fingerprints::of(&answer));
     }
     print!("{lines}");
     Ok(Exit::Good)

@@ -1,5 +1,6 @@
 //! `shipped.txt` has the shop as it is committed: `UPDATE_EXPECT=1 cargo test -p shop-bench --test shipped` writes it.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +29,7 @@ fn the_list_has_the_shop_as_it_lies_here() {
         let (about, path) = line.split_once('\t').unwrap();
         let mode = about.split(' ').next().unwrap();
         let blob = git(&["hash-object", "-w", "--", path]);
-        list += &format!("{mode} blob {}\t{path}\n", blob.trim());
+        let _ = writeln!(list, "{mode} blob {}\t{path}", blob.trim());
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("shipped.txt");
     if std::env::var_os("UPDATE_EXPECT").is_some() {

@@ -304,6 +304,10 @@ pub(crate) struct Profile {
 }
 
 #[derive(Debug, Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct Capture {
     /// Chapters; all of them if none is named
     #[arg(value_name = "CHAPTER", value_parser = chapter)]

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 use std::process::Child;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
 /// Sets the terminal on descriptor 1 so that it hands over each key at once and shows none, until standard input ends:
@@ -69,10 +69,7 @@ impl Keys {
 
     /// Waits for the next key for at most this long.
     pub(crate) fn next_within(&self, time: Duration) -> Option<char> {
-        match self.pressed.recv_timeout(time) {
-            Ok(key) => Some(key),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.pressed.recv_timeout(time).ok()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A reader's expectation of a chapter, written down before anything is measured.
 
 use std::fmt;
+use std::fmt::Write as _;
 use std::str::FromStr;
 
 use course::analysis::finding::Finding;
@@ -34,7 +35,7 @@ impl Prediction {
                 Some(ratio) => format!("; measured: {}", figures::gain(ratio)),
                 None => String::new(),
             };
-            lines += &format!("Predicted   you: {gain} times{law}{measured}\n");
+            let _ = writeln!(lines, "Predicted   you: {gain} times{law}{measured}");
         }
         let Some(cause) = analysis.root_cause() else {
             return lines;
@@ -46,7 +47,7 @@ impl Prediction {
         ] {
             if let Some(yours) = yours {
                 let measured = measured_text(cause, measured);
-                lines += &format!("Predicted   {label}, {side}: you: {yours}{measured}\n");
+                let _ = writeln!(lines, "Predicted   {label}, {side}: you: {yours}{measured}");
             }
         }
         lines

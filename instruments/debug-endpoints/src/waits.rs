@@ -109,8 +109,8 @@ impl Names {
     /// Returns the permit, or None if memory is scarce, or if a heap profile is being taken.
     fn permit() -> Option<Self> {
         memory_left::is_enough().ok()?;
-        let _permit = permit::names().ok()?;
-        Some(Self { _permit })
+        let permit = permit::names().ok()?;
+        Some(Self { _permit: permit })
     }
 }
 

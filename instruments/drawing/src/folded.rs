@@ -1,6 +1,7 @@
 //! Folded stacks: lines of `frame;frame;frame count`.
 
 pub use await_profile::drawing::IDLE;
+use std::fmt::Write as _;
 
 /// Number of CPU samples below which shares of functions are chance. Of 300 samples, a share of 10 % is known to within
 /// 3.5 points.
@@ -92,7 +93,7 @@ pub fn merged(parts: &[String]) -> Result<String, NoCount> {
     }
     let mut merged = String::new();
     for (frames, count) in counts {
-        merged += &format!("{frames} {count}\n");
+        let _ = writeln!(merged, "{frames} {count}");
     }
     Ok(merged)
 }

@@ -12,7 +12,7 @@
 //! assert!(PathMeaning::Primitive.fits("tokio::sync::Mutex::lock"));
 //! ```
 //!
-//! Names of threads and routes may come from clients or other programs, and contain anything: [`printable`] makes them
+//! Names of threads and routes may come from clients or other programs, and contain anything: [`printable()`] makes them
 //! safe to print.
 
 mod crate_of;

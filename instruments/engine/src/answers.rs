@@ -1,6 +1,7 @@
 //! Right answers for a service that nobody described, learned from the base before the load.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::bodies::Right;
@@ -462,7 +463,7 @@ impl Changes {
         if has_pointers && self.pointers.len() <= POINTERS {
             let mut advice = "add".to_owned();
             for pointer in &self.pointers {
-                advice += &format!(" --ignore-json '{pointer}'");
+                let _ = write!(advice, " --ignore-json '{pointer}'");
             }
             return Some(advice);
         }

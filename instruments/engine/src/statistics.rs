@@ -222,7 +222,7 @@ const UNPOOLED: f64 = 0.35;
 /// servers, and where two of them are equal the logarithm of their ratio.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gains {
-    gains: Vec<f64>,
+    logs: Vec<f64>,
     equals: Vec<f64>,
     /// Variance of a gain, in multiples of the variance of one server's logarithm.
     variances: f64,
@@ -234,7 +234,7 @@ impl Gains {
     pub fn add(&mut self, base: &[f64], change: &[f64], larger_is_better: bool) -> Option<()> {
         let (base, change) = (logs(base)?, logs(change)?);
         let gain = mean(&change)? - mean(&base)?;
-        self.gains.push(if larger_is_better { gain } else { -gain });
+        self.logs.push(if larger_is_better { gain } else { -gain });
         self.variances = 1.0 / base.len() as f64 + 1.0 / change.len() as f64;
         for side in [base, change] {
             self.equals
@@ -245,19 +245,19 @@ impl Gains {
 
     /// Returns the number of rounds.
     pub fn rounds(&self) -> usize {
-        self.gains.len()
+        self.logs.len()
     }
 
     /// Returns how many times as good the change is: the geometric mean, without the outer rounds where there are many.
     /// `None` without a round.
     pub fn ratio(&self) -> Option<f64> {
-        Some(centre(&self.gains)?.exp())
+        Some(centre(&self.logs)?.exp())
     }
 
     /// Returns the gain with its standard error, by the spread of the rounds alone; `None` with fewer rounds than
     /// [`FIRST_LOOK`].
     pub fn mean(&self) -> Option<Mean> {
-        Mean::of_logs(&self.gains)
+        Mean::of_logs(&self.logs)
     }
 
     /// Returns Student's interval of the true ratio. The difference between equal servers is no part of it: half of
@@ -281,7 +281,7 @@ impl Gains {
         if self.equals.is_empty() {
             return None;
         }
-        let gains = Spread::around(own.log, &self.gains);
+        let gains = Spread::around(own.log, &self.logs);
         // Equal servers are known to be equal: their mean takes no degree of freedom.
         let equals = Spread::around(0.0, &self.equals);
         let by_gains = gains.squares / self.variances;
@@ -304,7 +304,7 @@ impl Gains {
         if let Some(interval) = self.interval(looks) {
             return Some(interval);
         }
-        match *sorted(&self.gains) {
+        match *sorted(&self.logs) {
             [low, .., high] => Some((low.exp(), high.exp())),
             _ => None,
         }

@@ -127,7 +127,7 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
 ///
 /// # Errors
 ///
-/// Fails as [`ask`] does, and if the endpoints know no tail.
+/// Fails as [`ask()`] does, and if the endpoints know no tail.
 pub fn ask_for_tail(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
     let path = format!("/debug/look?seconds={seconds}&tail=99");
     let json = answer_of(url, &path, seconds, true)?;

@@ -8,6 +8,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use engine::traffic::Spacing;
 
 /// Parses a share from 0 to below 1, such as `5%` or `0.05`.
+///
+/// # Errors
+///
+/// Fails with a sentence that names a right share.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
@@ -20,6 +24,10 @@ pub fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a factor above 1, such as `2x` or `2`.
+///
+/// # Errors
+///
+/// Fails with a sentence that names a right factor.
 pub fn times(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('x').parse::<f64>() {
         Ok(times) if times > 1.0 && times.is_finite() => Ok(times),
@@ -28,6 +36,10 @@ pub fn times(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a pointer into JSON, such as `/items/0/id`.
+///
+/// # Errors
+///
+/// Fails with a sentence that names a right pointer.
 pub fn pointer(text: &str) -> Result<String, String> {
     if text.len() > 1 && text.starts_with('/') {
         return Ok(text.to_owned());

@@ -15,6 +15,10 @@ use crate::exit::CliError;
 
 /// Checks that files of the size of a report can be written into `folder`, before anything is measured for it. An
 /// empty file would not show that the disk is full.
+///
+/// # Errors
+///
+/// Fails if the folder cannot be made, or not be written to.
 pub fn writable(folder: &Path) -> Result<(), CliError> {
     /// Size in bytes that most reports stay below.
     const REPORT: usize = 4 << 20;
@@ -41,6 +45,10 @@ pub fn is_temporary(path: &Path) -> bool {
 }
 
 /// Makes a folder that git leaves alone, whatever the project's own `.gitignore` says.
+///
+/// # Errors
+///
+/// Fails if the folder cannot be made, or its list not be written.
 pub fn ignored(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let list = folder.join(".gitignore");
@@ -80,6 +88,10 @@ pub fn tidied_up_after_a_kill() {
 }
 
 /// Makes a temporary folder that is removed when the value is dropped.
+///
+/// # Errors
+///
+/// Fails if the folder cannot be made.
 pub fn temporary() -> Result<tempfile::TempDir, CliError> {
     tidied_up_after_a_kill();
     tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
@@ -101,6 +113,10 @@ pub fn free(folder: &Path, stem: &str, extension: &str) -> PathBuf {
 pub const PARTIAL: &str = ".workshop-partial-";
 
 /// Replaces the content of `file` with `bytes`. If that fails, the file stays as it was.
+///
+/// # Errors
+///
+/// Fails if the new content cannot be written.
 pub fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
     let refused = |error: std::io::Error| {
         CliError::bad(format!(
@@ -115,6 +131,10 @@ pub fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
 }
 
 /// Writes a file with these bytes to the disk, ready to be put in the place of `file`.
+///
+/// # Errors
+///
+/// Fails if the folder cannot be made, or the file not be written.
 pub fn beside(file: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile> {
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;

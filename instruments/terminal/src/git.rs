@@ -67,6 +67,10 @@ impl Git {
     }
 
     /// Returns the output of `git ARGUMENTS`, without newlines at its end.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Git::run`].
     pub fn say<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -82,6 +86,10 @@ impl Git {
     }
 
     /// Returns the output of `git ARGUMENTS`, which reads `input`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git cannot be run, or ends with an error.
     pub fn run<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,

@@ -6,6 +6,7 @@
 //!
 //! `cargo run -p studies --bin rate_sweep -- 5 [random [SEED]]` (seconds; a seed repeats a run's moments)
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use course::measurement::load::Exchange;
@@ -41,8 +42,10 @@ fn main() -> Result<(), Failed> {
     let mut heads = String::from("| asked per second |");
     let mut rule = String::from("| ---: |");
     for variant in VARIANTS {
-        heads +=
-            &format!(" {variant}: answered per second | {variant}, request | {variant}, ping |");
+        let _ = write!(
+            heads,
+            " {variant}: answered per second | {variant}, request | {variant}, ping |"
+        );
         rule += " ---: | ---: | ---: |";
     }
     if service_s.is_some() {

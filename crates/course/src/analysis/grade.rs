@@ -11,6 +11,7 @@ use crate::measurement::{
 };
 use engine::{figures, outcome::Outcome, statistics::Looks};
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 
 use self::contract::Broken;
 pub use self::contract::Contract;
@@ -393,12 +394,12 @@ fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Findin
     if finding.claim.role == Role::RootCause
         && let Some(meaning) = &chapter.check.missed
     {
-        text += &format!(". {}", capitalised(meaning));
+        let _ = write!(text, ". {}", capitalised(meaning));
     }
     if let Some(effect) = effect
         && is_below(effect, NO_WORSE)
     {
-        text += &format!(". The edit is {}", worse(effect));
+        let _ = write!(text, ". The edit is {}", worse(effect));
     }
     text + "."
 }
@@ -451,14 +452,14 @@ fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
 fn passed(chapter: &ChapterFile, root_cause: Option<&Finding>, effect: Option<&Finding>) -> String {
     let mut text = String::new();
     if let Some(finding) = root_cause {
-        text += &format!("{} ({})", reading(finding), limit(finding, ""));
+        let _ = write!(text, "{} ({})", reading(finding), limit(finding, ""));
     }
     text += "; ";
     if let Some(effect) = effect {
         text += &gain(effect);
     }
     if let Some(scenario) = chapter.scenario(&chapter.check.scenario) {
-        text += &format!(" with {}", scenario.in_words());
+        let _ = write!(text, " with {}", scenario.in_words());
     }
     if let Some(effect) = effect
         && is_below(effect, 1.0)

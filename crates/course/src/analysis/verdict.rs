@@ -139,30 +139,10 @@ impl Run<'_> {
     /// - Inconclusive: another claim does not hold.
     /// - Proved.
     fn judge(&self) -> Verdict<VerdictKind> {
+        if let Some(spoiled) = self.spoiled() {
+            return spoiled;
+        }
         let (record, effect) = (self.record, self.effect);
-        if self.machine.was_busy()
-            && let Some(late) = validity::unanswered(record)
-        {
-            return self.undecided(&late, Remedy::MoreRounds);
-        }
-        if let Some(cause) = validity::cause_against(record, effect) {
-            return verdict(VerdictKind::Invalid, cause);
-        }
-        if let Some(few) = validity::too_few(record) {
-            // A service that answers nothing is set aside as well, and no other program is to blame for that.
-            let set_aside = Machine::during(validity::set_aside(record));
-            if !set_aside.was_busy() {
-                return verdict(VerdictKind::Invalid, few);
-            }
-            let of_busy = Run {
-                machine: &set_aside,
-                ..*self
-            };
-            return of_busy.undecided(&few, Remedy::AnotherRun);
-        }
-        if let Some(missing) = validity::missing(&self.analysis.findings, effect) {
-            return verdict(VerdictKind::Invalid, missing);
-        }
         if let Some(nothing) = nothing_to_gain(&record.chapter.law, Inputs::of(record)) {
             return verdict(VerdictKind::Inconclusive, nothing);
         }
@@ -251,6 +231,33 @@ impl Run<'_> {
             _ => format!("{measured}, {claims}."),
         };
         verdict(VerdictKind::Proved, reason)
+    }
+
+    /// Returns the verdict on a run whose rounds cannot be judged.
+    fn spoiled(&self) -> Option<Verdict<VerdictKind>> {
+        let (record, effect) = (self.record, self.effect);
+        if self.machine.was_busy()
+            && let Some(late) = validity::unanswered(record)
+        {
+            return Some(self.undecided(&late, Remedy::MoreRounds));
+        }
+        if let Some(cause) = validity::cause_against(record, effect) {
+            return Some(verdict(VerdictKind::Invalid, cause));
+        }
+        if let Some(few) = validity::too_few(record) {
+            // A service that answers nothing is set aside as well, and no other program is to blame for that.
+            let set_aside = Machine::during(validity::set_aside(record));
+            if !set_aside.was_busy() {
+                return Some(verdict(VerdictKind::Invalid, few));
+            }
+            let of_busy = Run {
+                machine: &set_aside,
+                ..*self
+            };
+            return Some(of_busy.undecided(&few, Remedy::AnotherRun));
+        }
+        let missing = validity::missing(&self.analysis.findings, effect)?;
+        Some(verdict(VerdictKind::Invalid, missing))
     }
 
     /// Makes the verdict on a run that cannot tell: the cause and its size, the remedy, and the figures so

@@ -59,17 +59,20 @@ impl Capture {
     pub fn read(folder: &Path) -> Result<Self, CaptureError> {
         let path = folder.join(RECORD);
         let record = parse(&read(&path)?, &path)?;
-        let mut folded = Files::new();
+        let mut stacks = Files::new();
         for profile in &record.profiles {
             let name = profile.folded_name();
             let path = folder.join(&name);
-            let stacks = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => CaptureError::NoStacks { path },
                 _ => CaptureError::Io { path, error },
             })?;
-            folded.insert(name, stacks);
+            stacks.insert(name, text);
         }
-        Ok(Self { record, folded })
+        Ok(Self {
+            record,
+            folded: stacks,
+        })
     }
 
     /// Writes the measured data and everything derived from it into `folder`. Writes nothing unless all of it
@@ -331,7 +334,8 @@ pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
         let mut left_over = Vec::new();
         for entry in entries.flatten() {
             let name = format!("{prefix}{}", entry.file_name().display());
-            let is_ours = name.ends_with(".svg") || name.ends_with(".md");
+            let kind = Path::new(&name).extension();
+            let is_ours = kind.is_some_and(|kind| kind == "svg" || kind == "md");
             if is_ours && name != AGREEMENT && !derived.contains_key(&name) {
                 left_over.push(name);
             }

@@ -119,10 +119,12 @@ pub fn table(proofs: &[Proof]) -> String {
 /// Formats one proof.
 fn line(proof: &Proof) -> String {
     let mut text = format!("{}: ", proof.verdict);
-    text += &match proof.effect {
-        Some(effect) => format!("{} times", ratio(effect)),
-        None => "no effect".to_owned(),
-    };
+    match proof.effect {
+        Some(effect) => {
+            let _ = write!(text, "{} times", ratio(effect));
+        }
+        None => text += "no effect",
+    }
     if let Some((low, high)) = proof.interval {
         let _ = write!(text, " ({} to {})", ratio(low), ratio(high));
     }

@@ -198,6 +198,7 @@ fn judged<'a>(metrics: &'a [Metric; 2], rounds: &[Triplet]) -> (&'a Metric, Verd
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::metric::Figures;
 
     fn rounds(count: usize, of: impl Fn(usize) -> [(f64, f64); 3]) -> Vec<Triplet> {
         let figures = |(score, cpu): (f64, f64)| {
@@ -219,7 +220,7 @@ mod tests {
 
     /// Scores waver by a third, and the CPU time of a journey by a hundredth.
     fn wavering(number: usize) -> [(f64, f64); 3] {
-        let even = number % 2 == 0;
+        let even = number.is_multiple_of(2);
         let (low, high) = if even { (80.0, 120.0) } else { (120.0, 80.0) };
         let cpu = if even { 4.0 } else { 4.04 };
         [(low, cpu), (high, cpu * 0.93), (high, cpu * 1.005)]

@@ -102,14 +102,14 @@ pub(super) fn check(
         interrupt,
     };
     compile::announce("the contract tests and some rounds of load, about ten seconds");
-    let built = build.graded(&file.claims.root_cause().features);
+    let programs = build.graded(&file.claims.root_cause().features);
     let began = Instant::now();
-    let mut grade = match built {
-        Ok(built) => {
+    let mut grade = match programs {
+        Ok(programs) => {
             let terminal = Terminal::new();
             let observer = |event: Event<'_>| terminal.show(event);
-            let bench = Bench::new(&built.server, &file, interrupt, &observer);
-            trial::run(&bench, &built.contract, variant, unforeseen())
+            let bench = Bench::new(&programs.server, &file, interrupt, &observer);
+            trial::run(&bench, &programs.contract, variant, unforeseen())
                 .map_err(|error| exit::of_run(&error, interrupt))?
         }
         Err(CompileError::Refused(compiler)) => grade(&file, &Attempt::DoesNotCompile { compiler }),

@@ -111,7 +111,7 @@ fn show(workshop: &Workshop, chapter: &Chapter, format: Format) -> Result<(), Cl
     if format == Format::Json {
         return json::print(&Report {
             chapter: number,
-            root_cause: &cause,
+            root_cause: cause,
             predictions: &predictions,
         });
     }

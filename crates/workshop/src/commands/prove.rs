@@ -168,10 +168,10 @@ fn predicted(workshop: &Workshop, number: u32) -> Option<Prediction> {
 fn command(options: &Prove, number: u32) -> String {
     let mut command = format!("cargo workshop prove {number}");
     if options.variant != SOLUTION {
-        command += &format!(" --variant {}", options.variant);
+        let _ = write!(command, " --variant {}", options.variant);
     }
     if let Some(pairs) = options.pairs {
-        command += &format!(" --pairs {pairs}");
+        let _ = write!(command, " --pairs {pairs}");
     }
     for (is_asked, flag) in [
         (options.upstream == UpstreamOf::Nginx, " --upstream nginx"),

@@ -7,6 +7,7 @@
 mod kernel;
 mod locust;
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -201,7 +202,7 @@ impl Setup {
         let mut dependencies = String::new();
         for name in &pins().crates {
             // The newest that cargo may take, so that what `cargo add` adds is what was fetched.
-            dependencies += &format!("{name} = \"*\"\n");
+            let _ = writeln!(dependencies, "{name} = \"*\"");
         }
         let manifest = format!(
             "[package]\nname = \"within-reach\"\nedition = \"2024\"\nrust-version = \"{}\"\n\

@@ -1,5 +1,6 @@
 //! `src/llms.txt` lists the book's pages for language models, as llmstxt.org describes.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use crate::root;
@@ -32,7 +33,7 @@ fn llms(config: &str, summary: &str) -> String {
     );
     for line in summary.lines().skip(1) {
         if let Some(part) = line.strip_prefix("# ") {
-            list += &format!("\n## {part}\n\n");
+            let _ = writeln!(list, "\n## {part}\n");
         }
         let Some((title, page)) = link(line) else {
             continue;
@@ -40,7 +41,7 @@ fn llms(config: &str, summary: &str) -> String {
         if !line.trim_start().starts_with('-') {
             list += "\n";
         }
-        list += &format!("- [{title}]({})\n", page.replace(".md", ".html"));
+        let _ = writeln!(list, "- [{title}]({})", page.replace(".md", ".html"));
     }
     list
 }

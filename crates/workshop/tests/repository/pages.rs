@@ -1,6 +1,7 @@
 //! The book's pages take code by anchors and figures from captures.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -127,7 +128,8 @@ fn the_readme_shows_what_was_recorded() {
         let (file, rest) = part.split_once(" -->\n\n```text\n").unwrap();
         let end = rest.find("```\n").unwrap();
         let recorded = fs::read_to_string(root().join(file)).unwrap();
-        right += &format!(
+        let _ = write!(
+            right,
             "{RECORDED}{file} -->\n\n```text\n{recorded}{}",
             &rest[end..]
         );
@@ -215,7 +217,7 @@ fn a_chapters_minutes_are_those_of_its_pages() {
         let mut right = String::new();
         for line in text.lines() {
             if line.starts_with("minutes = ") {
-                right += &format!("minutes = {minutes}\n");
+                let _ = writeln!(right, "minutes = {minutes}");
             } else {
                 right.extend([line, "\n"]);
             }

@@ -1,6 +1,7 @@
 //! `duel compare`: two builds of a service.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -518,7 +519,7 @@ fn typed() -> String {
         {
             line += &word;
         } else {
-            line += &format!("'{}'", word.replace('\'', r"'\''"));
+            let _ = write!(line, "'{}'", word.replace('\'', r"'\''"));
         }
     }
     line

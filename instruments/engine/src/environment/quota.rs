@@ -41,13 +41,12 @@ fn throttled_under(root: &Path) -> Option<Duration> {
 /// Returns the CPUs that a group's quota allows. `cpu.max` (v2) says `quota period` in µs or `max period`; v1 says the
 /// same in two files, with a quota of -1 for none.
 fn limit_of(group: &Path) -> Option<f64> {
-    let text = match fs::read_to_string(group.join("cpu.max")) {
-        Ok(text) => text,
-        Err(_) => {
-            let quota = fs::read_to_string(group.join("cpu.cfs_quota_us")).ok()?;
-            let period = fs::read_to_string(group.join("cpu.cfs_period_us")).ok()?;
-            format!("{quota} {period}")
-        }
+    let text = if let Ok(text) = fs::read_to_string(group.join("cpu.max")) {
+        text
+    } else {
+        let quota = fs::read_to_string(group.join("cpu.cfs_quota_us")).ok()?;
+        let period = fs::read_to_string(group.join("cpu.cfs_period_us")).ok()?;
+        format!("{quota} {period}")
     };
     let mut words = text.split_whitespace();
     let quota: f64 = words.next()?.parse().ok()?;

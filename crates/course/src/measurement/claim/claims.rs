@@ -109,7 +109,7 @@ impl TryFrom<Vec<Claim>> for Claims {
                     "the root cause `{quantity}` needs a bound for `problem` and one for `solution`"
                 ));
             }
-            if claim.role == Role::Effect && claim.ratio.filter(is_gain).is_none() {
+            if claim.role == Role::Effect && !claim.ratio.as_ref().is_some_and(is_gain) {
                 return Err(format!(
                     "the effect `{quantity}` needs a `ratio` such as `>= 2`"
                 ));

@@ -9,6 +9,7 @@ use crate::measurement::{
 use crate::report::rows::{known, median_reading, unknown};
 use drawing::table::{Column, Table};
 use engine::figures;
+use std::fmt::Write as _;
 
 /// Longest description of a scenario, in characters, that fits into a table's head.
 const HEAD_AT_MOST: usize = 80;
@@ -123,7 +124,7 @@ fn columns_in_words(record: &Record) -> String {
         if let Some(words) = record.chapter.scenario(name).map(Scenario::in_words)
             && !fits(&words)
         {
-            list += &format!("- {name}: {words}\n");
+            let _ = writeln!(list, "- {name}: {words}");
         }
     }
     if !list.is_empty() {

@@ -346,8 +346,8 @@ fn a_busy_machine_never_refutes_and_is_named() {
     // The generator limited the problem's own throughput.
     let both = |record: &mut Record| {
         busy(record, |round| {
-            round.outcome.generator.cpu_share = Some(0.95)
-        })
+            round.outcome.generator.cpu_share = Some(0.95);
+        });
     };
     changed(
         both,

@@ -6,5 +6,9 @@ mod captured;
 mod flamegraph;
 mod plan;
 mod plots;
+#[allow(
+    clippy::module_inception,
+    reason = "the tests of one report among those of all"
+)]
 mod report;
 mod summary;

@@ -27,15 +27,14 @@ impl Kept {
     /// cargo does not build again what both have in common, such as dependencies.
     pub(super) fn of(root: &Path, name: &str, temporary: &Path, like: Option<&Path>) -> Self {
         let folder = root.join("target/duel").join(name);
-        let (folder, begun) = match locked(&folder, like) {
-            Ok(begun) => (folder, Some(begun)),
-            Err(_) => {
-                let new = temporary.join("target");
-                // If the folder cannot be made, cargo prints why.
-                let _ = fs::create_dir(&new);
-                begin_like(&new, like);
-                (new, None)
-            }
+        let (folder, begun) = if let Ok(begun) = locked(&folder, like) {
+            (folder, Some(begun))
+        } else {
+            let new = temporary.join("target");
+            // If the folder cannot be made, cargo prints why.
+            let _ = fs::create_dir(&new);
+            begin_like(&new, like);
+            (new, None)
         };
         Self {
             folder: fs::canonicalize(&folder).unwrap_or(folder),
