@@ -25,10 +25,10 @@ const UNEQUAL: f64 = 0.1;
 
 /// Largest CPU use of two services together, as a share of their CPUs, for which both are profiled at once.
 const FULL: f64 = 1.1;
-/// Number of times that a load is made lighter if its rounds answer nothing.
-const LIGHTER_AT_MOST: u32 = 3;
 /// Factor by which a lighter load lasts longer, and by which it has fewer users if the claims allow it.
 const LIGHTER: u32 = 2;
+/// Largest factor by which a load may last longer than in the chapter's file, however often it became lighter.
+const LONGEST: u32 = 8;
 /// Factor by which a load has fewer users on a busy machine, if the claims allow it.
 const FEWER: u32 = 4;
 
@@ -117,7 +117,7 @@ struct Effect<'a> {
     may_shrink: bool,
     /// Number of triplets that were set aside.
     disturbed: u32,
-    /// Number of triplets before the load had fewer users. The lighter load has all of its own.
+    /// Number of triplets before the load became lighter for the last time. The lighter load has all of its own.
     before_lighter: u32,
 }
 
@@ -132,15 +132,21 @@ impl Rounds for Effect<'_> {
         }
         let steps = triplet(chapter, self.fix, order);
         let proof = &mut self.proof;
+        let lasted_s = proof.chapter.effect_scenario().duration_s;
         if proof.measure_lighter_if_silent(self.bench, &steps, self.total)? == Heard::Nothing {
             return Ok(ControlFlow::Break(()));
         }
+        if proof.chapter.effect_scenario().duration_s > lasted_s {
+            self.before_lighter = number;
+        }
         // The machine's own report decides what is set aside, never the measured figures.
-        if self.may_shrink && proof.was_busy_in_the_last_triplet() {
+        let scenario = chapter.claims.effect().scenario();
+        if self.may_shrink
+            && proof.was_busy_in_the_last_triplet()
+            && proof.lighten(chapter, scenario, FEWER)
+        {
             self.may_shrink = false;
             self.before_lighter = number + 1;
-            let scenario = chapter.claims.effect().scenario();
-            proof.lighten(scenario, FEWER);
             if let Some(load) = proof.chapter.scenario(scenario) {
                 let fewer = format!(
                     "the machine is busy with other programs: these rounds start again with a lighter load ({}), and \
@@ -290,8 +296,8 @@ impl Proof {
         self.profiles.push(data);
     }
 
-    /// Measures steps of one scenario. If a round answers nothing, makes the load lighter and measures all of
-    /// the scenario's rounds again.
+    /// Measures steps of one scenario. If a round answers nothing, makes the load lighter, as far as that goes,
+    /// and measures all of the scenario's rounds again.
     ///
     /// On a machine that is busy with something else, a thousand users may wait longer than a round lasts.
     fn measure_lighter_if_silent(
@@ -303,11 +309,8 @@ impl Proof {
         let [Step { scenario, .. }, ..] = steps else {
             return Ok(Heard::Answers);
         };
-        for _ in 0..LIGHTER_AT_MOST {
-            if self.measure(bench, steps, total)? == Heard::Answers {
-                return Ok(Heard::Answers);
-            }
-            if !self.lighten(scenario, LIGHTER) {
+        while self.measure(bench, steps, total)? == Heard::Nothing {
+            if !self.lighten(bench.chapter, scenario, LIGHTER) {
                 return Ok(Heard::Nothing);
             }
             let lighter = match self.chapter.scenario(scenario) {
@@ -318,17 +321,23 @@ impl Proof {
                 format!("nothing was answered in a round, so the load becomes lighter ({lighter})");
             (bench.observer)(Event::Said(&said));
         }
-        self.measure(bench, steps, total)
+        Ok(Heard::Answers)
     }
 
     /// Makes the load of a scenario lighter and sets its rounds aside. Rounds last [`LIGHTER`] times as long,
-    /// and there are `fewer` times fewer users if the claims allow it. Returns whether there is such a
-    /// scenario.
-    fn lighten(&mut self, scenario: &str, fewer: u32) -> bool {
+    /// and there are `fewer` times fewer users if the claims allow it. Returns `false` and changes nothing if
+    /// they would last more than [`LONGEST`] times as long as `planned`, or if there is no such scenario.
+    fn lighten(&mut self, planned: &ChapterFile, scenario: &str, fewer: u32) -> bool {
         let fewer_users = self.chapter.claims.scale_with_users(scenario);
+        let Some(plan) = planned.scenario(scenario) else {
+            return false;
+        };
         let Some(load) = self.chapter.scenarios.get_mut(scenario) else {
             return false;
         };
+        if load.duration_s * f64::from(LIGHTER) > plan.duration_s * f64::from(LONGEST) {
+            return false;
+        }
         load.warm_up_s *= f64::from(LIGHTER);
         load.duration_s *= f64::from(LIGHTER);
         if fewer_users {
@@ -439,10 +448,11 @@ mod tests {
     #[test]
     fn a_lighter_load_lasts_longer_and_has_fewer_users_where_the_claims_grow_with_them() {
         for (text, users, claimed) in [(CHAPTER_1, 500, 150.0), (CHAPTER_5, 64, 10.0)] {
-            let mut proof = Proof::new(&chapter(text));
+            let planned = chapter(text);
+            let mut proof = Proof::new(&planned);
             proof.rounds.push(round(Outcome::default()));
             let before = proof.chapter.effect_scenario().duration_s;
-            assert!(proof.lighten("saturated", 2));
+            assert!(proof.lighten(&planned, "saturated", 2));
             let effect = proof.chapter.claims.effect();
             let bound: Option<Bound> = effect.ratio;
             let load = proof.chapter.effect_scenario();
@@ -454,8 +464,22 @@ mod tests {
                 "{bound:?}"
             );
             assert_eq!(proof.rounds[0].purpose, Purpose::Disturbed);
-            assert!(!proof.lighten("nowhere", 2));
+            assert!(!proof.lighten(&planned, "nowhere", 2));
         }
+    }
+
+    #[test]
+    fn a_load_becomes_lighter_three_times_and_then_no_more() {
+        let planned = chapter(CHAPTER_1);
+        let mut proof = Proof::new(&planned);
+        for _ in 0..3 {
+            assert!(proof.lighten(&planned, "saturated", 2));
+        }
+        assert!(!proof.lighten(&planned, "saturated", 2));
+        let load = proof.chapter.effect_scenario();
+        assert_eq!(load.users, 125);
+        let longest = 8.0 * planned.effect_scenario().duration_s;
+        assert!((load.duration_s - longest).abs() < 1e-9, "{load:?}");
     }
 
     #[test]
