@@ -169,8 +169,9 @@ fn answer_of(url: &str, path: &str, seconds: f64, is_json: bool) -> Result<Strin
     let origin = url.origin();
     let answer = ask::ask(&url.address.into(), &request, time_out).map_err(|why| {
         CliError::invalid(format!(
-            "{origin} does not answer ({why}): name the address of the service's debug endpoints, and if they are part \
-             of its router, give them a listener of their own (DebugEndpoints::listen)"
+            "{origin} does not answer ({why}): is the service running, and is this the address of its debug endpoints, \
+             often port 6060? In a service that is stuck, only endpoints with a listener of their own answer \
+             (DebugEndpoints::listen)"
         ))
     })?;
     let body = answer.body.unwrap_or_default();
