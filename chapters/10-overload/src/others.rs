@@ -67,7 +67,7 @@ pub(crate) mod deadline {
         let deadline = Instant::now() + waits(&headers);
         let asked = tokio::spawn(async move {
             let connection = quotes.connection().await?;
-            // Two calls to spare: the first in the queue has used up nearly all the time that this line allows.
+            // One call, and two to spare: the first in a long queue always comes close to this limit.
             if Instant::now() + 3 * CALL > deadline {
                 return Err(Refusal::Busy);
             }
@@ -177,7 +177,7 @@ pub(crate) mod tower {
     // ANCHOR: tower
     pub(crate) fn routes(quotes: Quotes) -> Router {
         let layers = ServiceBuilder::new()
-            // Outermost: makes a 503 of what the layers below return as an error.
+            // Outermost: turns what the layers below return as an error into a 503.
             .layer(HandleErrorLayer::new(async |_: BoxError| Refusal::Busy))
             // Refuses at once where the next layer would let a request wait. Without it, that is a queue without an end.
             .load_shed()

@@ -5,7 +5,7 @@
 //! a worker does nothing, however many requests are waiting.
 //!
 //! Change the code below so that there are as many workers as CPUs that this
-//! process may use, however many that are, and so that they can run on all of them.
+//! process may use, however many there are, and so that they can run on all of them.
 //! The acceptor, which is the thread that calls `start`, has to stay where it is: on
 //! the first of those CPUs alone, because that one handles the network card's
 //! interrupts.
