@@ -131,7 +131,7 @@ impl Lab {
         Ok(upstream)
     }
 
-    /// The database that the reader names with `--database`, if any.
+    /// The database that the command line names with `--database`, if any.
     pub fn database_url(&self) -> Option<&str> {
         self.options.sql_database.database.as_deref()
     }

@@ -13,7 +13,7 @@ use crate::scans::{DataSet, Scans};
 pub enum Uses {
     /// The stand-in [`Database`](crate::Database).
     Database,
-    /// A database of its own, or the reader's: [`Lab::database_url`](crate::Lab::database_url).
+    /// A database of its own, or the one that `--database` names: [`Lab::database_url`](crate::Lab::database_url).
     SqlDatabase,
     /// An [`Upstream`](crate::Upstream).
     Upstream,
@@ -21,7 +21,7 @@ pub enum Uses {
     UpstreamTls,
     /// A data set whose size fits the machine: [`Options::texts`].
     DataSet,
-    /// Workers, whose CPUs can be chosen: [`Options::side_by_side`].
+    /// Workers: the options `--cpus` and `--side-by-side` ([`Options::side_by_side`]).
     Workers,
     /// An archive: [`Lab::archive`](crate::Lab::archive).
     Archive,
@@ -214,7 +214,8 @@ impl Options {
         self.common.data_seed
     }
 
-    /// Returns whether to start the chapter's workers once for each CPU, as if a process of its own ran on each.
+    /// Returns whether `--side-by-side` was given: the chapter then starts its workers once for each CPU, from a thread that
+    /// is pinned to it, as one process on each CPU would.
     pub fn side_by_side(&self) -> bool {
         self.workers.side_by_side
     }

@@ -9,7 +9,7 @@ use crate::metric::Metric;
 
 /// Counts the connections that a pool lends to requests. Clones are cheap and share their counters.
 ///
-/// Call it from the pool's own hooks, so that no request can take a connection past it.
+/// Call it from the pool's own hooks, so that no connection is lent uncounted.
 #[derive(Debug, Clone, Default)]
 pub struct PoolUse(Arc<Counts>);
 
@@ -48,7 +48,7 @@ impl PoolUse {
     }
 
     /// Notes that the upstream is about to answer a request. Counts the connections in use now: with
-    /// one user, they were idle while that user's request waited.
+    /// one user, each of them lay idle while the request waited for the upstream.
     pub(crate) fn note_answer(&self) {
         let counts = &self.0;
         let in_use = u64::try_from(counts.in_use.load(Relaxed)).unwrap_or_default();

@@ -84,7 +84,8 @@
 //! # Access
 //!
 //! A listener answers this machine, by the name `localhost` or an address of loopback. It refuses every other name, so
-//! a web site cannot make its own name point here (DNS rebinding), and requests that a page of another site embeds.
+//! a web site cannot make its own name point here (DNS rebinding). It also refuses requests that a page of another site
+//! embeds.
 //! Other machines need a [token](DebugEndpoints::token).
 //!
 //! The router is on the service's own port. Behind a proxy on the same machine, every request comes from this machine. So
@@ -93,7 +94,7 @@
 //! # Costs
 //!
 //! Nothing runs while nobody asks, unless the service [records incidents](DebugEndpoints::record_incidents) or [counts
-//! waits](DebugEndpoints::count_waits): no thread samples, no timer ticks. The layer registers every request, even
+//! waits](DebugEndpoints::count_waits): no thread takes samples, and no timer runs. The layer registers every request, even
 //! while no profile is taken ([`AwaitProfiler::armed`]), which costs about a microsecond.
 //!
 //! The process takes one profile of each kind at a time, and a second request is answered 409. A heap profile by dhat

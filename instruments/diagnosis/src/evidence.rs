@@ -56,7 +56,7 @@ impl Evidence {
         self.cpus_used >= crate::thresholds::CPU_LIMIT * self.cpus as f64
     }
 
-    /// Returns the share of the CPU time that the process wanted and other programs had, from 0 to 1.
+    /// Returns how much of the CPU time that the process wanted went to other programs, from 0 to 1.
     ///
     /// Threads of a busy process also wait for each other, and other programs may run while no thread waits. So the lost
     /// time is the smaller of two: the time that threads waited for a CPU, and the time that other programs ran.
@@ -142,7 +142,8 @@ impl Route {
 
     /// Returns the mean time of a request over `seconds`, in milliseconds, by [Little's law]: requests in flight are a
     /// rate times a time. The law needs as many requests to end as begin. So this is `None` if none finished, or if the
-    /// result is longer than any request lived, or than an observation in which few ended.
+    /// result is longer than any request lived. It is also `None` if few ended and the result is longer than the
+    /// observation.
     ///
     /// [Little's law]: https://doi.org/10.1287/opre.9.3.383
     pub fn mean_ms(&self, seconds: f64) -> Option<f64> {
@@ -167,7 +168,7 @@ pub struct Answers {
     pub client_errors: u64,
     /// 5xx.
     pub server_errors: u64,
-    /// Errors with status 408 or 504: a time limit was over.
+    /// Errors with status 408 or 504: a time limit expired.
     pub timed_out: u64,
     /// Errors with status 429 or 503: there was no room.
     pub refused: u64,

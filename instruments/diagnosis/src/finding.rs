@@ -33,7 +33,7 @@ pub struct Finding {
 pub enum Level {
     /// A fault, which is the cause of waits.
     Fault,
-    /// A limit or a full queue: a fault if it is too small, and none if it is on purpose.
+    /// A limit or a full queue: a fault if it is too small, and not one if it is deliberate.
     Bound,
     /// A wait in this service or its database that takes most of the time; its cause was not seen.
     Wait,

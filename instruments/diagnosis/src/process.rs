@@ -3,7 +3,7 @@
 /// A process, and its files in `/proc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Number of the process; `None` for the calling process, whose threads a descendant has to trace.
+    /// Number of the process; `None` for the calling process, which cannot trace its own threads: a child does.
     other: Option<u32>,
 }
 

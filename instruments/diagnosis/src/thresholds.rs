@@ -128,8 +128,8 @@ pub const DROPPED: f64 = 0.1;
 /// Share of given-up requests among all that ended, from which nearly all work is for clients who have left. A service
 /// that is merely overloaded still serves some.
 pub const DROPPED_MOST: f64 = 0.95;
-/// Share as [`DROPPED_MOST`] if the number of tasks grows in the same time, which is work for clients who have left. If it
-/// does not grow, the finding is a bound.
+/// Share that is enough in place of [`DROPPED_MOST`] for a fault while the number of tasks grows, since tasks then work for
+/// clients who have left. If it does not grow, the finding is a [`Level::Bound`](crate::Level::Bound).
 pub const DROPPED_HALF: f64 = 0.5;
 /// Fewest requests that ended badly; fewer may be chance.
 pub const FEWEST_BAD: u64 = 10;

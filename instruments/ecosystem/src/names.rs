@@ -15,8 +15,8 @@ pub struct Carrier {
     pub part: &'static str,
 }
 
-/// The [`part`](Carrier::part) of the standard library's crates, and of frames that await profiles add, which lie
-/// between frames of frameworks.
+/// Value of [`Carrier::part`] for the standard library's crates, and for the frames that an await profile adds. Such
+/// frames lie between those of frameworks.
 pub const LANGUAGE: &str = "std";
 
 static CARRIERS: LazyLock<Vec<Carrier>> = LazyLock::new(|| {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 ///
 /// The escapes are those of JSON, such as `\u001b`. So JSON that goes through this still means the same.
 ///
-/// A server can send text that clears the screen, sets the clipboard, turns the direction of writing or hides other
+/// A server can send text that clears the screen, sets the clipboard, reverses the direction of writing, or hides other
 /// text. All text from a server, or from a program that was started, goes through this before it is printed.
 pub fn printable(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());

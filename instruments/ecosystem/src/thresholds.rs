@@ -2,11 +2,13 @@
 
 /// Smallest share of all requests in flight at which a place is listed.
 pub const LISTED: f64 = 0.1;
-/// Fewest waits in a row for the same thing that are more than one statement and its connection.
+/// Fewest waits of a request for the same thing, one after another, that are reported. One statement and its connection
+/// make fewer.
 pub const IN_A_ROW: f64 = 4.0;
 /// Shortest wait in a row, in milliseconds; shorter ones are for parts of one answer.
 pub const IN_A_ROW_MS: f64 = 0.5;
-/// Smallest share of a wait that stands for several at once, as a fraction of the share of the most frequent one.
+/// Requests that wait for several things at once (`join!`, `select!`): smallest share of one of these waits that can stand
+/// for all, as a fraction of the largest share.
 pub const PART_OF_SEVERAL: f64 = 0.25;
 /// Fewest requests that have to end for a mean time that is longer than the look: fewer do not give their rate.
 pub const FEWEST_ENDED: u64 = 20;

@@ -46,7 +46,7 @@ pub enum WaitKind {
     Channel,
     /// A notification.
     Notification,
-    /// A moment: a timer or a sleep.
+    /// A point in time: a timer or a sleep.
     Timer,
     /// The other end of a socket.
     Network,

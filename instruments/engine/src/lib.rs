@@ -9,8 +9,7 @@
 //! 4. [`comparison`] runs [`rounds`] of base, change and base again; their figures are [`metric`]s.
 //! 5. [`statistics`] estimates ratios and intervals, and [`verdict`] judges them.
 //!
-//! The others help these, such as [`url`], [`prometheus`], [`profile`], and [`figures`] for numbers as people read
-//! them.
+//! Others help them: [`url`], [`prometheus`], [`profile`], [`figures`] for numbers as people read them, and more.
 
 pub mod answers;
 

@@ -39,7 +39,7 @@ const SMALLEST_FACTOR: f64 = 1.5;
 /// 1. For ten minutes with requests ([`learning_for`](Self::learning_for)), the usual high is the highest value so far,
 ///    and nothing is judged. Each start of the process learns anew.
 /// 2. Then a value is out of range if it is over five times the usual high ([`times_usual`](Self::times_usual)) **and**
-///    over the usual high by a floor: 50 requests in flight ([`in_flight_over`](Self::in_flight_over)) or 50 ms of latency
+///    exceeds the usual high by a floor: 50 requests in flight ([`in_flight_over`](Self::in_flight_over)) or 50 ms of latency
 ///    ([`latency_over`](Self::latency_over)).
 /// 3. A higher value raises the usual high slowly, each minute by at most 30 % of (usual high + floor), so that one
 ///    burst does not become usual. While values are lower, it halves in twelve hours.
@@ -51,7 +51,7 @@ const SMALLEST_FACTOR: f64 = 1.5;
 /// more than a minute, nothing is judged. The mean is the mean number in flight divided by the number that ended per second
 /// (Little's law). So requests that hang count before they end.
 ///
-/// # A machine without a CPU for the service
+/// # When other programs have the CPU
 ///
 /// Lateness does not include the time in which threads that run requests waited for a CPU, or in which the watching
 /// thread itself was late. If that time explains all of the lateness, no incident is recorded, and the metric
