@@ -24,8 +24,8 @@ use terminal::{ctrl_c, files};
 const BRANCH: &str = "steps/capstone";
 /// Prefix of the line in which a commit of the branch names its change: `Workshop-Step: capstone 3/26 03-pay`.
 const TRAILER: &str = "Workshop-Step: capstone ";
-/// Folder of scores and pictures.
-const FOLDER: &str = "capstone/reference/way";
+/// The scores.
+const RECORD: &str = "capstone/reference/way/scores.json";
 /// Seconds that a score counts in a new record.
 const SECONDS: u64 = 15;
 /// Time that users come for a picture, after the warm-up.
@@ -64,8 +64,7 @@ fn main() -> std::process::ExitCode {
 
 fn run(asked: &Arguments) -> Result<Exit, CliError> {
     let shop = Shop::find()?;
-    let folder = shop.root().join(FOLDER);
-    let file = folder.join("scores.json");
+    let file = shop.root().join(RECORD);
     let interrupt = ctrl_c::watch();
     let index = files::temporary()?;
     let git = Git::at(shop.root())?;
@@ -79,7 +78,7 @@ fn run(asked: &Arguments) -> Result<Exit, CliError> {
         time: Duration::from_secs(asked.seconds.unwrap_or(SECONDS)),
     };
     if asked.pictures {
-        line.pictures(&steps, &folder)?;
+        line.pictures(&steps, shop.root())?;
         return Ok(Exit::Good);
     }
 
@@ -285,24 +284,32 @@ impl Line<'_> {
         }
     }
 
-    /// Takes the pictures that are missing: each of the shop before a change, as its message speaks of it.
-    fn pictures(&self, steps: &[Step], folder: &Path) -> Result<(), CliError> {
+    /// Takes the pictures that are missing: the first one that each message cites, of the shop before it.
+    fn pictures(&self, steps: &[Step], root: &Path) -> Result<(), CliError> {
         for (before, change) in steps.iter().zip(&steps[1..]) {
-            let file = folder.join(format!("{}.svg", change.name));
+            let cited = change
+                .message
+                .split("\n\n")
+                .find(|text| text.ends_with(".svg"));
+            let Some((text, picture)) = cited.and_then(|cited| cited.rsplit_once('\n')) else {
+                continue;
+            };
+            let file = root.join(picture);
             if !file.exists() {
-                self.picture(before, change, &file)?;
+                self.picture(before, text, &file)?;
             }
         }
         Ok(())
     }
 
-    fn picture(&self, before: &Step, change: &Step, file: &Path) -> Result<(), CliError> {
+    /// Takes a picture of a shop, by the instrument that a text speaks of.
+    fn picture(&self, before: &Step, text: &str, file: &Path) -> Result<(), CliError> {
         let shop = self.others.shop(&before.commit, self.interrupt)?;
         let length = Length {
             time: PICTURED,
             users: None,
         };
-        let is_await = change.message.replace('\n', " ").contains("await picture");
+        let is_await = text.replace('\n', " ").contains("await picture");
         let endpoint = if is_await {
             "/debug/await"
         } else {

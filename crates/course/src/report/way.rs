@@ -20,12 +20,24 @@ pub struct Scores {
     pub seconds: u64,
     /// The changes' names.
     pub changes: Vec<String>,
+    /// Commits that join several changes; if it is empty, each change is a commit.
+    #[serde(default)]
+    pub commits: Vec<Joined>,
     /// Scores of each round: at the beginning, and after each change. `None` for a change that the round left
     /// out.
     pub rounds: Vec<Vec<Option<f64>>>,
     /// Runs of the same changes in other orders, each once.
     #[serde(default)]
     pub orders: Vec<Order>,
+}
+
+/// A commit of the way that joins changes which were measured one by one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// Name of the commit: `03-let-readers-go-on`.
+    pub name: String,
+    /// Number of its last change.
+    pub until: usize,
 }
 
 /// A run of the same changes in another order.
@@ -82,11 +94,27 @@ impl Scores {
         both
     }
 
-    /// Formats a sentence for the commit of a change.
-    pub fn evidence(&self, change: &str) -> Option<String> {
-        let before = self.changes.iter().position(|name| name == change)?;
-        let (ratio, interval) = self.gains(before, before + 1)?;
-        let (earlier, later) = self.means(before, before + 1)?;
+    /// Returns how many changes were made before a commit, and how many after it.
+    fn changes_of(&self, commit: &str) -> Option<(usize, usize)> {
+        if self.commits.is_empty() {
+            let before = self.changes.iter().position(|name| name == commit)?;
+            return Some((before, before + 1));
+        }
+        let mut before = 0;
+        for joined in &self.commits {
+            if joined.name == commit {
+                return Some((before, joined.until));
+            }
+            before = joined.until;
+        }
+        None
+    }
+
+    /// Formats a sentence for a commit of the way.
+    pub fn evidence(&self, commit: &str) -> Option<String> {
+        let (before, after) = self.changes_of(commit)?;
+        let (ratio, interval) = self.gains(before, after)?;
+        let (earlier, later) = self.means(before, after)?;
         let interval = match interval {
             Some((low, high)) => format!(
                 " (95 % interval {} to {})",
@@ -99,7 +127,7 @@ impl Scores {
             "Measured on {}, {} rounds: a score of {} before and {} after, {} times{interval}. Repeat it with `cargo \
              workshop capstone bench --against HEAD~1`.",
             self.day,
-            self.both(before, before + 1).len(),
+            self.both(before, after).len(),
             figures::ratio(earlier),
             figures::ratio(later),
             figures::ratio(ratio),
@@ -113,6 +141,7 @@ impl Scores {
             Column::text("change"),
             Column::figures("score"),
             Column::figures("times as good as before"),
+            Column::figures("commit"),
         ];
         let mut rows = Vec::new();
         for after in 0..=self.changes.len() {
@@ -126,14 +155,25 @@ impl Scores {
                     self.gain_in_words(after - 1, after),
                 ),
             };
-            rows.push(vec![after.to_string(), change, figures::ratio(score), gain]);
+            let commit = match self.commits.iter().position(|joined| after <= joined.until) {
+                _ if after == 0 => String::new(),
+                Some(place) => (place + 1).to_string(),
+                None => after.to_string(),
+            };
+            rows.push(vec![
+                after.to_string(),
+                change,
+                figures::ratio(score),
+                gain,
+                commit,
+            ]);
         }
         let mut text = Table::new(columns, rows).markdown();
         // Writing to a String cannot fail.
         _ = writeln!(
             text,
             "\n*Mean scores of rounds of {} s. A gain is of the rounds that have both shops, and rows differ in their rounds: \
-             compare by the last column. Measured by `cargo run -p studies --bin shop_way` until {} (UTC): {}.*",
+             compare by the gain. `steps/capstone` joins the changes into the commits of the last column. Measured by `cargo run -p studies --bin shop_way` until {} (UTC): {}.*",
             self.seconds, self.day, self.machine,
         );
         text
@@ -212,5 +252,28 @@ mod tests {
         );
         assert_eq!(scores.evidence("02-unknown"), None);
         assert!(scores.table().contains("| 1 | index | "));
+    }
+
+    #[test]
+    fn a_commit_that_joins_changes_has_the_gain_of_all_of_them() {
+        let joined = |name: &str, until| Joined {
+            name: name.to_owned(),
+            until,
+        };
+        let scores = Scores {
+            changes: ["01-a", "02-b", "03-c"].map(str::to_owned).to_vec(),
+            commits: vec![joined("01-both", 2), joined("02-last", 3)],
+            rounds: vec![[1.0, 2.0, 3.0, 12.0].map(Some).to_vec(); 2],
+            ..Scores::default()
+        };
+        let of = |commit| scores.evidence(commit).unwrap_or_default();
+        assert!(of("01-both").contains("1.00 before and 3.00 after"));
+        assert!(of("02-last").contains("3.00 before and 12.0 after"));
+        assert_eq!(of("03-c"), "");
+        let table = scores.table();
+        assert!(
+            table.contains("| 2 | b | 3.00 |") && table.contains("| 1 |\n| 3 |"),
+            "{table}"
+        );
     }
 }

@@ -19,7 +19,7 @@ use shop_bench::commands::bench;
 use shop_bench::journeys::{self, Kind, Objectives, Settings};
 use shop_bench::shop::Built;
 
-use super::{command, patches, root, run, succeed};
+use super::{FAULTS, WAY, command, root, run, succeed};
 
 /// Longest time until a shop answers.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -96,7 +96,7 @@ fn weekly_our_instruments_name_each_fault_of_the_shop_and_none_without_it() {
     let tree = Tree::new();
     let (mut wrong, mut signs) = (Vec::new(), Vec::new());
     for row in rows().into_iter().filter(is_asked) {
-        let patch = format!("capstone/reference/faults/{}.patch", row.fault);
+        let patch = format!("{FAULTS}/{}.patch", row.fault);
         tree.apply("", &root().join(&patch));
         for mut sign in row.seen {
             tree.find(&row.place, &mut sign);
@@ -127,9 +127,7 @@ impl Tree {
         tree.remove();
         let mut add = command("git", "worktree add --detach --quiet");
         succeed(add.arg(&tree.0).arg("HEAD"));
-        for change in patches("way") {
-            tree.apply("", &change);
-        }
+        tree.apply("", &root().join(WAY));
         tree
     }
 

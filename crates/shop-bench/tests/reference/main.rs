@@ -15,17 +15,22 @@ fn root() -> PathBuf {
     crates.parent().unwrap().to_owned()
 }
 
-/// Returns the patches of a folder of `capstone/reference`, in their order.
-fn patches(folder: &str) -> Vec<PathBuf> {
-    let mut patches = Vec::new();
-    for file in fs::read_dir(root().join("capstone/reference").join(folder)).unwrap() {
+/// The commits of the way, which `git apply` takes as one patch.
+const WAY: &str = "capstone/reference/way/commits.mbox";
+/// Folder with a patch for each fault.
+const FAULTS: &str = "capstone/reference/faults";
+
+/// Returns the files of a folder that have this ending, in their order.
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for file in fs::read_dir(root().join(folder)).unwrap() {
         let file = file.unwrap().path();
-        if file.extension().is_some_and(|kind| kind == "patch") {
-            patches.push(file);
+        if file.extension().is_some_and(|kind| kind == ending) {
+            files.push(file);
         }
     }
-    patches.sort();
-    patches
+    files.sort();
+    files
 }
 
 /// Prepares a program in the workshop's folder, with these words.

@@ -1,19 +1,22 @@
-//! The reference way: its patches apply one after the other, each fault applies to its end, and its pictures show what
-//! their messages cite.
+//! The reference way: its commits apply to the shop, each fault applies to its end, and its pictures show what the
+//! commits cite.
 //!
-//! A change of `capstone/src` moves the lines that patches stand on. Commit it, then
-//! `UPDATE_EXPECT=1 cargo test -p shop-bench --test reference way` writes all patches anew: it makes the old chain where
-//! it last applied, so that git has each blob, and merges it into the shop of today, change by change.
+//! A change of `capstone/src` moves the lines that they stand on. Commit it, then
+//! `UPDATE_EXPECT=1 cargo test -p shop-bench --test reference way` rebases the way and the faults onto it, and writes
+//! `commits.mbox` and the patches anew.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
 
 use super::faults::rows;
-use super::{command, patches, root, run, succeed};
+use super::{FAULTS, WAY, command, files, root, run, succeed};
+
+/// Where the way is rebased; it stays there while a conflict is resolved by hand.
+const REBASED: &str = "capstone/target/way";
 
 /// An index of its own, so that the reader's stays as it is.
 struct Index(TempDir);
@@ -39,63 +42,80 @@ impl Index {
         }
         Some(succeed(&mut self.git("write-tree")).trim().to_owned())
     }
-
-    /// Writes the trees after each change of the way: the last one is its end.
-    fn chain(&self, base: &str, how: &str) -> Vec<String> {
-        let mut trees = vec![base.to_owned()];
-        for change in patches("way") {
-            let before = &trees[trees.len() - 1];
-            let Some(tree) = self.apply(before, &change, how) else {
-                panic!("{}", refused(&change));
-            };
-            trees.push(tree);
-        }
-        trees
-    }
 }
 
 /// Says what to do about a patch that does not apply.
 fn refused(patch: &Path) -> String {
     format!(
         "{} does not apply any more. Commit your change of the shop, then run UPDATE_EXPECT=1 cargo test -p \
-         shop-bench --test reference way; it stops here again if both changed the same lines: then edit the patch",
+         shop-bench --test reference way",
         patch.display()
     )
 }
 
-/// Replaces the diff of a patch and keeps the message before it.
-fn rewrite(index: &Index, patch: &Path, before: &str, after: &str) {
-    let text = fs::read_to_string(patch).unwrap();
-    let message = match text.split_once("diff --git ") {
-        Some((message, _)) => message,
-        None => &text,
-    };
-    let mut diff = index.git("diff --full-index");
-    let diff = succeed(diff.args([before, after]));
-    fs::write(patch, format!("{message}{diff}")).unwrap();
+/// Prepares git in the folder where the way is rebased, as the one who wrote it.
+fn git_there(words: &str) -> Command {
+    let mut git = command("git", "-c core.hooksPath=/dev/null");
+    git.args(words.split_whitespace())
+        .current_dir(root().join(REBASED))
+        .envs([
+            ("GIT_COMMITTER_NAME", "Profiling workshop"),
+            ("GIT_COMMITTER_EMAIL", "steps@workshop.invalid"),
+            ("GIT_EDITOR", "true"),
+        ]);
+    git
 }
 
-/// Merges all patches into the shop as it is committed, and writes them anew.
+/// Rebases the way and the faults from the commit that they were written for onto the shop of today.
 fn write_anew() {
     let index = Index::new();
-    let git = |words: &str| succeed(&mut index.git(words)).trim().to_owned();
-    let last = git("log -1 --format=%H -- capstone/reference/*/*.patch");
-    let end = index.chain(&last, "").pop().unwrap();
-    for fault in patches("faults") {
-        index.apply(&end, &fault, "");
-    }
+    let way = root().join(WAY);
+    let last = succeed(&mut command("git", "log -1 --format=%H --").args([WAY, FAULTS]));
+    let last = last.trim();
 
-    let trees = index.chain("HEAD", "--3way");
-    for (place, change) in patches("way").iter().enumerate() {
-        rewrite(&index, change, &trees[place], &trees[place + 1]);
+    let there = root().join(REBASED);
+    if !there.exists() {
+        // git then has each blob that the patches name.
+        let end = index.apply(last, &way, "").unwrap();
+        for fault in files(FAULTS, "patch") {
+            index.apply(&end, &fault, "");
+        }
+        succeed(&mut command(
+            "git",
+            &format!("worktree add --detach --quiet {REBASED} {last}"),
+        ));
+        succeed(git_there("am --quiet").arg(&way));
+        let onto = succeed(&mut command("git", "rev-parse HEAD"));
+        run(&mut git_there(&format!(
+            "rebase --quiet --onto {onto} {last}"
+        )));
     }
-    let end = &trees[trees.len() - 1];
-    for fault in patches("faults") {
-        let Some(tree) = index.apply(end, &fault, "--3way") else {
-            panic!("{}", refused(&fault));
+    let state = succeed(&mut git_there("status"));
+    assert!(
+        !state.contains("rebase in progress"),
+        "the way and the shop changed the same lines: resolve this in {REBASED}, end with `git rebase --continue`, and \
+         run this again. {state}"
+    );
+    let mailbox = succeed(&mut git_there(&format!(
+        "format-patch --stdout --zero-commit --no-signature --no-stat --full-index --keep-subject {}..HEAD",
+        succeed(&mut command("git", "rev-parse HEAD")).trim()
+    )));
+    fs::write(&way, mailbox).unwrap();
+    let end = succeed(&mut git_there("rev-parse HEAD"));
+    for fault in files(FAULTS, "patch") {
+        let Some(tree) = index.apply(end.trim(), &fault, "--3way") else {
+            panic!(
+                "{} and the way changed the same lines: edit the patch",
+                fault.display()
+            );
         };
-        rewrite(&index, &fault, end, &tree);
+        let diff = succeed(index.git("diff --full-index").args([end.trim(), &tree]));
+        fs::write(&fault, diff).unwrap();
     }
+    succeed(&mut command(
+        "git",
+        &format!("worktree remove --force {REBASED}"),
+    ));
 }
 
 #[test]
@@ -104,22 +124,24 @@ fn the_way_applies_and_every_fault_can_be_put_back_into_its_end() {
         write_anew();
     }
     let index = Index::new();
-    let end = index.chain("HEAD", "").pop().unwrap();
-    let mut faults = BTreeSet::new();
-    for fault in patches("faults") {
+    let way = root().join(WAY);
+    let end = index.apply("HEAD", &way, "");
+    let end = end.unwrap_or_else(|| panic!("{}", refused(&way)));
+    let mut patches = BTreeSet::new();
+    for fault in files(FAULTS, "patch") {
         assert!(
             index.apply(&end, &fault, "").is_some(),
             "{}",
             refused(&fault)
         );
-        faults.insert(fault.file_stem().unwrap().to_str().unwrap().to_owned());
+        patches.insert(fault.file_stem().unwrap().to_str().unwrap().to_owned());
     }
     let mut of_rows = BTreeSet::new();
     for row in rows() {
         assert!(!row.seen.is_empty(), "{}: nothing shows it", row.fault);
         of_rows.insert(row.fault);
     }
-    assert_eq!(of_rows, faults, "each is a row of faults.md");
+    assert_eq!(of_rows, patches, "each is a row of faults.md");
 }
 
 /// A file of the shop with a line: `src/models/seat.rs:52`.
@@ -151,27 +173,32 @@ fn names(message: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_picture_of_the_way_shows_what_its_message_cites() {
-    let mut wrong = Vec::new();
-    for patch in patches("way") {
-        let picture: PathBuf = patch.with_extension("svg");
-        let Ok(drawing) = fs::read_to_string(&picture) else {
+fn a_picture_of_the_way_shows_what_the_paragraph_above_it_cites() {
+    let mailbox = fs::read_to_string(root().join(WAY)).unwrap();
+    let (mut wrong, mut cited) = (Vec::new(), BTreeSet::new());
+    for paragraph in mailbox.split("\n\n") {
+        let picture = paragraph.lines().last().unwrap_or_default();
+        if !picture.ends_with(".svg") {
             continue;
-        };
-        let text = fs::read_to_string(&patch).unwrap();
-        let (message, _) = text.split_once("\ndiff --git ").unwrap();
-        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-        let places = places(&message);
+        }
+        cited.insert(picture.to_owned());
+        let drawing = fs::read_to_string(root().join(picture)).unwrap_or_default();
+        let places = places(paragraph);
         let shows = |words: &String| drawing.contains(words.as_str());
         let is_right = if places.is_empty() {
-            names(&message).iter().any(shows)
+            names(paragraph).iter().any(shows)
         } else {
             places.iter().all(shows)
         };
         if !is_right {
-            let name = picture.strip_prefix(root()).unwrap().display().to_string();
-            wrong.push(format!("{name} shows none or not all of {places:?}"));
+            wrong.push(format!("{picture} shows none or not all of {places:?}"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    let mut pictures = BTreeSet::new();
+    for path in files("capstone/reference/way", "svg") {
+        let path = path.strip_prefix(root()).unwrap();
+        pictures.insert(path.display().to_string());
+    }
+    assert_eq!(cited, pictures, "each picture is cited by a commit");
 }

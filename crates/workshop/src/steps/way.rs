@@ -1,85 +1,92 @@
-//! The reference way through the capstone: one change after the other, as `capstone/reference/way/NN-name.patch`.
-//!
-//! A file is a commit: its message, and then what `git apply` takes.
+//! The reference way through the capstone: twelve commits in one mailbox, as `git format-patch` writes it.
 
+use std::fs;
 use std::path::Path;
 
 use course::report::way::Scores;
 use terminal::exit::CliError;
+use terminal::files;
 use terminal::git::Git;
 
 use super::message::{TRAILER, wrapped};
 use super::step::{Branch, Change, StepCommit};
 
-/// Folder of the changes and of their scores.
-pub(crate) const FOLDER: &str = "capstone/reference/way";
-/// The scores, beside the changes.
-const RECORD: &str = "scores.json";
+/// The commits. `shop-bench/tests/reference/way.rs` writes them anew when the shop changes.
+const MAILBOX: &str = "capstone/reference/way/commits.mbox";
+/// The scores.
+const RECORD: &str = "capstone/reference/way/scores.json";
 /// The branch's name below `steps/`.
 pub(super) const NAME: &str = "capstone";
 
-/// One change.
-#[derive(Debug, Clone)]
+/// One commit of the mailbox.
+#[derive(Debug)]
 pub(crate) struct Patch {
-    /// The file's, without its ending: `03-index-the-seats`.
-    pub(crate) name: String,
-    message: String,
+    /// Its number and subject: `03-index-the-seats`.
+    name: String,
+    subject: String,
+    body: String,
     diff: String,
 }
 
-/// All changes that are committed at `base`, in their order.
+/// Reads the way that is committed at `base`; it is empty where none is.
 pub(crate) fn read(git: &Git, base: &str) -> Result<Vec<Patch>, CliError> {
-    let folder = format!("{FOLDER}/");
-    let list = git.say(["ls-tree", "--name-only", base, &folder])?;
+    let blob = format!("{base}:{MAILBOX}");
+    if git.ask(["cat-file", "-e", &blob]).is_none() {
+        return Ok(Vec::new());
+    }
+    let mailbox = git.run(["cat-file", "blob", &blob], "")?;
+    let folder = files::temporary()?;
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let mails: usize = git
+        .run(["mailsplit", &format!("-o{}", at(""))], &mailbox)?
+        .trim()
+        .parse()
+        .map_err(CliError::because(MAILBOX))?;
     let mut patches = Vec::new();
-    for path in list.lines() {
-        let Some(file) = path.strip_prefix(&folder) else {
-            continue;
-        };
-        let Some(name) = file.strip_suffix(".patch") else {
-            continue;
-        };
-        let text = git.run(["cat-file", "blob", &format!("{base}:{path}")], "")?;
-        let Some(end) = text.find("\ndiff --git ") else {
-            return Err(CliError::usage(format!("{path} changes nothing")));
-        };
-        let (message, diff) = text.split_at(end + 1);
+    for number in 1..=mails {
+        // git numbers the files so.
+        let mail =
+            fs::read_to_string(at(&format!("{number:04}"))).map_err(CliError::because(MAILBOX))?;
+        let about = git.run(["mailinfo", "-k", &at("body"), &at("diff")], &mail)?;
+        let subject = about
+            .lines()
+            .find_map(|line| line.strip_prefix("Subject: "))
+            .unwrap_or_default();
         patches.push(Patch {
-            name: name.to_owned(),
-            message: message.trim().to_owned(),
-            diff: diff.to_owned(),
+            name: named(number, subject),
+            subject: subject.to_owned(),
+            body: fs::read_to_string(at("body")).map_err(CliError::because(MAILBOX))?,
+            diff: fs::read_to_string(at("diff")).map_err(CliError::because(MAILBOX))?,
         });
     }
     Ok(patches)
 }
 
-impl Patch {
-    fn subject(&self) -> &str {
-        self.message.lines().next().unwrap_or_default()
-    }
-
-    /// The tree with this change, too. `git` has an index of its own. `None` where it does not apply.
-    fn on(&self, git: &Git, tree: &str) -> Result<Option<String>, CliError> {
-        git.say(["read-tree", tree])?;
-        if git.run(["apply", "--cached", "-"], &self.diff).is_err() {
-            return Ok(None);
+/// Names a commit: `03-index-the-seats` for the third, `Index the seats`.
+fn named(number: usize, subject: &str) -> String {
+    let mut name = format!("{number:02}");
+    for word in subject.split(|letter: char| !letter.is_alphanumeric()) {
+        if !word.is_empty() {
+            name.push('-');
+            name.push_str(&word.to_lowercase());
         }
-        Ok(git.ask(["write-tree"]))
     }
+    name
 }
 
-/// Their trees, one after the other; the first is that of `base`.
+/// Returns the trees, one after the other; the first is that of `base`. `git` has an index of its own.
 pub(crate) fn trees(git: &Git, base: &str, changes: &[Patch]) -> Result<Vec<String>, CliError> {
-    let mut trees = vec![git.say(["rev-parse", &format!("{base}^{{tree}}")])?];
+    git.say(["read-tree", base])?;
+    let mut trees = vec![git.say(["write-tree"])?];
     for change in changes {
-        let before = &trees[trees.len() - 1];
-        let Some(tree) = change.on(git, before)? else {
-            let file = format!("{FOLDER}/{}.patch", change.name);
+        if git.run(["apply", "--cached", "-"], &change.diff).is_err() {
             return Err(CliError::usage(format!(
-                "{file} does not apply any more: write it anew"
+                "`{}` of {MAILBOX} does not apply any more: write the mailbox anew with UPDATE_EXPECT=1 cargo test -p \
+                 shop-bench --test reference way",
+                change.subject
             )));
-        };
-        trees.push(tree);
+        }
+        trees.push(git.say(["write-tree"])?);
     }
     Ok(trees)
 }
@@ -87,8 +94,11 @@ pub(crate) fn trees(git: &Git, base: &str, changes: &[Patch]) -> Result<Vec<Stri
 /// The branch of the whole way; `None` where none is committed.
 pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> {
     let changes = read(git, base)?;
+    if changes.is_empty() {
+        return Ok(None);
+    }
     let date = super::date(git, base)?;
-    let scores = git.ask(["cat-file", "blob", &format!("{base}:{FOLDER}/{RECORD}")]);
+    let scores = git.ask(["cat-file", "blob", &format!("{base}:{RECORD}")]);
     let scores: Option<Scores> = match scores {
         Some(text) => serde_json::from_str(&text).ok(),
         None => None,
@@ -97,16 +107,11 @@ pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> 
     let mut steps = Vec::new();
     let trees = trees(git, base, &changes)?;
     for ((number, change), tree) in (1..).zip(&changes).zip(&trees[1..]) {
-        let mut paragraphs = vec![change.message.clone()];
+        let mut paragraphs = vec![change.subject.clone(), change.body.trim().to_owned()];
         if let Some(scores) = &scores
             && let Some(evidence) = scores.evidence(&change.name)
         {
             paragraphs.push(wrapped(&evidence));
-        }
-        let picture = format!("{FOLDER}/{}.svg", change.name);
-        let committed = format!("{base}:{picture}");
-        if git.ask(["cat-file", "-e", &committed]).is_some() {
-            paragraphs.push(wrapped(&format!("The picture that led here is {picture}.")));
         }
         let place = format!("{number}/{}", changes.len());
         paragraphs.push(format!("{TRAILER}{NAME} {place} {}", change.name));
@@ -115,12 +120,9 @@ pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> 
         parent.clone_from(&commit);
         steps.push(StepCommit {
             commit,
-            name: change.subject().to_owned(),
+            name: change.subject.clone(),
             variant: change.name.clone(),
         });
-    }
-    if steps.is_empty() {
-        return Ok(None);
     }
     Ok(Some(Branch {
         chapter: None,
@@ -131,10 +133,10 @@ pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> 
     }))
 }
 
-/// The scores along the way; `None` where there is no file of them.
+/// Reads the scores along the way; `None` where there is no file of them.
 pub(crate) fn recorded(root: &Path) -> Result<Option<Scores>, CliError> {
-    let file = root.join(FOLDER).join(RECORD);
-    match std::fs::read(&file) {
+    let file = root.join(RECORD);
+    match fs::read(&file) {
         Ok(text) => {
             let scores = serde_json::from_slice(&text);
             Ok(Some(scores.map_err(CliError::because(file.display()))?))

@@ -98,24 +98,27 @@ fn every_step_is_a_commit_that_says_why_and_changes_the_exercise_alone() {
 }
 
 #[test]
-fn the_capstones_way_is_a_commit_for_each_of_its_changes() {
+fn the_capstones_way_is_a_commit_for_each_mail_of_its_mailbox() {
     let workshop = Workshop::new();
     let root = workshop.path("");
     workshop.write("capstone/src/main.rs", "slow\n");
-    let diff = |from: &str, to: &str| {
+    let mail = |subject: &str, from: &str, to: &str| {
         format!(
-            "diff --git a/capstone/src/main.rs b/capstone/src/main.rs\n--- a/capstone/src/main.rs\n+++ \
-             b/capstone/src/main.rs\n@@ -1 +1 @@\n-{from}\n+{to}\n"
+            "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\nFrom: Ann <ann@example.org>\n\
+             Date: Wed, 25 Nov 2026 09:46:40 +0000\nSubject: {subject}\n\nSeen: {from}\n\n\
+             diff --git a/capstone/src/main.rs b/capstone/src/main.rs\n--- a/capstone/src/main.rs\n+++ \
+             b/capstone/src/main.rs\n@@ -1 +1 @@\n-{from}\n+{to}\n\n"
         )
     };
-    let way = "capstone/reference/way";
-    let first = "Answer faster\n\nSeen: slow\n\n".to_owned() + &diff("slow", "faster");
-    workshop.write(&format!("{way}/01-faster.patch"), &first);
-    let second = "Answer fast\n\nSeen: faster\n\n".to_owned() + &diff("faster", "fast");
-    workshop.write(&format!("{way}/02-fast.patch"), &second);
-    let scores = r#"{"day":"2026-11-25","machine":"A","seconds":20,"changes":["01-faster","02-fast"],
-        "rounds":[[1,2,4],[1,2,4],[1,2,4]]}"#;
-    workshop.write(&format!("{way}/scores.json"), scores);
+    let mailbox = "capstone/reference/way/commits.mbox";
+    let first = mail("Answer faster", "slow", "faster");
+    let second = mail("Answer fast", "faster", "fast");
+    workshop.write(mailbox, &(first + &second));
+    // The second commit joins two changes that were measured.
+    let scores = r#"{"day":"2026-11-25","machine":"A","seconds":20,"changes":["01-a","02-b","03-c"],
+        "commits":[{"name":"01-answer-faster","until":1},{"name":"02-answer-fast","until":3}],
+        "rounds":[[1,2,3,4],[1,2,3,4],[1,2,3,4]]}"#;
+    workshop.write("capstone/reference/way/scores.json", scores);
     git(&root, "init --quiet");
     git(&root, "add .");
     git(&root, "commit --quiet --message Begin");
@@ -148,11 +151,11 @@ fn the_capstones_way_is_a_commit_for_each_of_its_changes() {
             .contains("steps/capstone (as it was)")
     );
 
-    workshop.write(&format!("{way}/01-faster.patch"), &second);
+    workshop.write(mailbox, &second);
     git(&root, "commit --quiet --all --message More");
     let said = workshop.run("steps capstone").refused(2);
     assert!(
-        said.contains("01-faster.patch does not apply any more"),
+        said.contains("`Answer fast` of capstone/reference/way/commits.mbox does not apply"),
         "{said}"
     );
 }
