@@ -19,6 +19,7 @@ use engine::traffic::{Expected, Request};
 use engine::url::Url;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use terminal::arguments::number;
 use terminal::exit::{CliError, Exit};
 use terminal::output::{Format, Output};
@@ -33,7 +34,7 @@ pub struct Look {
     #[arg(long, value_name = "N", conflicts_with_all = ["url", "name"])]
     pub pid: Option<u32>,
     /// Look at the process of this name from outside instead
-    #[arg(long, value_name = "NAME", conflicts_with = "url")]
+    #[arg(long, value_name = "NAME", conflicts_with = "url", value_parser = NonEmptyStringValueParser::new())]
     pub name: Option<String>,
     /// Seconds to look
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]

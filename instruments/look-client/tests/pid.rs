@@ -39,6 +39,13 @@ impl Program {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Sends it a signal such as `-STOP`.
+    fn signal(&self, signal: &str) {
+        let id = self.0.id().to_string();
+        let status = Command::new("kill").args([signal, &id]).status();
+        assert!(status.unwrap().success());
+    }
+
     /// Returns the states of its threads: `S` sleeps, `t` and `T` are stopped.
     fn states(&self) -> String {
         let mut states = String::new();
@@ -136,10 +143,48 @@ fn a_stripped_program_shows_its_threads_and_says_what_is_missing() {
     );
     // A lock, a condition variable and a channel wait in the same call.
     assert!(
-        said.contains("waits in futex") && said.contains("nobody can tell which"),
+        said.contains("waits in futex") && said.contains("the stack does not tell which"),
         "{said}"
     );
     assert!(!said.contains("idle: thread of a library"), "{said}");
+}
+
+#[test]
+fn a_process_that_ends_meanwhile_still_has_its_names() {
+    let mut program = Program::start(&example("threads"), "ordered");
+    let id = program.0.id().to_string();
+    let mut look = Command::new(example("look"));
+    look.args(["--pid", &id, "--seconds", "60"]);
+    let look = look.stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    program.0.kill().unwrap();
+    program.0.wait().unwrap();
+    let output = look.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("the process ended after"), "{said}");
+    assert!(
+        said.contains("threads::transfer (look-client/examples/threads.rs:"),
+        "{said}"
+    );
+    assert!(!said.contains("stripped"), "{said}");
+}
+
+#[test]
+fn a_process_that_is_stopped_is_called_so_and_stays_stopped() {
+    let program = Program::start(&example("threads"), "pauses");
+    program.signal("-STOP");
+    let said = program.look("2");
+    let first = said.lines().find(|line| line.starts_with("1. "));
+    assert!(
+        first.is_some_and(|line| line.contains("is stopped")),
+        "{said}"
+    );
+    assert!(said.contains("100 % stopped"), "{said}");
+    let states = program.states();
+    assert!(states.chars().all(|state| state == 'T'), "{states}");
+    program.signal("-CONT");
+    let said = program.look("2");
+    assert!(!said.contains("is stopped"), "{said}");
 }
 
 #[test]
@@ -178,6 +223,7 @@ fn what_cannot_be_looked_at_is_refused_in_a_sentence() {
             "no such program",
         ),
         (&["--pid", "1", "--name", "x"], 2, "--name"),
+        (&["--name", ""], 2, "--name"),
         (&[], 2, "<URL"),
     ] {
         let output = look(words);

@@ -1,6 +1,8 @@
 //! Names of another program's functions, by blazesym, from the files that the process has in memory.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use await_profile::{is_foreign, portable};
@@ -10,6 +12,8 @@ use diagnosis::Process;
 use diagnosis::maps::{self, Part};
 use diagnosis::threads::{NamedFrame, Names};
 
+use super::target::Target;
+
 /// Part of a file that is in memory and may be executed.
 struct Code {
     start: u64,
@@ -17,8 +21,22 @@ struct Code {
     offset: u64,
     /// Path in the process's own file system; empty for code that was made in memory.
     name: String,
-    /// Path by which it is opened here.
+    /// Path by which it is opened here, as long as the process is there.
     path: String,
+    /// The file, held open because nothing leads to it once the process has ended.
+    file: Option<File>,
+}
+
+impl Code {
+    /// Returns a path that leads to the file, even if the process has ended.
+    fn readable_path(&self) -> String {
+        match &self.file {
+            Some(file) if !Path::new(&self.path).exists() => {
+                format!("/proc/self/fd/{}", file.as_raw_fd())
+            }
+            _ => self.path.clone(),
+        }
+    }
 }
 
 /// Names of a process's functions.
@@ -28,11 +46,14 @@ pub(crate) struct OtherNames {
     code: Vec<Code>,
     /// Path of the program.
     program: String,
+    /// Name of the process.
+    name: String,
 }
 
 impl OtherNames {
-    /// Reads the map of the process's memory.
-    pub(crate) fn new(process: Process) -> Self {
+    /// Reads the map of the process's memory, and opens the files in it.
+    pub(crate) fn new(target: &Target) -> Self {
+        let process = target.process;
         let program = std::fs::read_link(process.path("exe")).unwrap_or_default();
         let program = program.to_string_lossy().into_owned();
         let mut code = Vec::new();
@@ -43,11 +64,13 @@ impl OtherNames {
                     name if name == program => process.path("exe"),
                     name => process.path("root") + name,
                 };
+                let is_file = part.name.starts_with('/');
                 code.push(Code {
                     start: part.start,
                     end: part.end,
                     offset: part.offset,
                     name: part.name.to_owned(),
+                    file: is_file.then(|| File::open(&path).ok()).flatten(),
                     path,
                 });
             }
@@ -57,6 +80,7 @@ impl OtherNames {
             symbolizer: Symbolizer::new(),
             code,
             program,
+            name: target.name.clone(),
         }
     }
 
@@ -74,7 +98,7 @@ impl Names for OtherNames {
         };
         let found = if code.name.starts_with('/') {
             let offset = address - code.start + code.offset;
-            let file = Source::Elf(Elf::new(&code.path));
+            let file = Source::Elf(Elf::new(code.readable_path()));
             self.symbolizer
                 .symbolize_single(&file, Input::FileOffset(offset))
         } else {
@@ -125,7 +149,10 @@ impl Names for OtherNames {
             without_lines += usize::from(frames.iter().all(|frame| frame.line == 0));
         }
         // A few are always without: the standard library's, and what starts the program.
-        let program = file_name(&self.program);
+        let mut program = file_name(&self.program);
+        if program != self.name {
+            program = format!("{program}, the program of {},", self.name);
+        }
         if without_names * 2 > all {
             return Some(format!(
                 "no debug information: {program} is stripped, so its functions have no names here. A Rust program keeps \

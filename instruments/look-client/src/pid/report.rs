@@ -17,6 +17,9 @@ const MOST_STACKS: usize = 3;
 /// Smallest share of the samples of a role's threads at which a stack is shown.
 const SHOWN: f64 = 0.05;
 
+/// Smallest share of the time for which threads wait for a CPU that is told.
+const TOLD_WAIT: f64 = 0.05;
+
 /// Most frames of a stack that are shown, and most if none is of the program's own code.
 const MOST_FRAMES: usize = 6;
 const MOST_FOREIGN_FRAMES: usize = 3;
@@ -72,15 +75,20 @@ struct Stops {
 /// Threads of one role.
 #[derive(Serialize)]
 struct Role {
-    role: String,
+    #[serde(rename = "role")]
+    name: String,
     /// Number of threads that were seen in it.
     threads: usize,
     /// Shares of the samples.
     blocked: f64,
     running: f64,
     idle: f64,
-    /// Share in which a thread waited, and its stack has no names that tell for what.
+    /// Share in which a thread waited, and its stack does not tell for what.
     unclear: f64,
+    /// Share in which a signal or a debugger had stopped a thread.
+    stopped: f64,
+    /// Share of the time in which a thread waited for a CPU that other threads had.
+    waited_for_cpu: f64,
     /// The most frequent stacks.
     stacks: Vec<Shown>,
 }
@@ -153,9 +161,10 @@ fn roles(profile: &ThreadProfile) -> Vec<Role> {
         by_role.entry(role_name(thread)).or_default().push(thread);
     }
     let mut roles = Vec::new();
-    for (role, threads) in by_role {
+    for (name, threads) in by_role {
         let samples: u64 = threads.iter().map(|thread| thread.samples).sum();
         let all = samples.max(1) as f64;
+        let delayed: f64 = threads.iter().map(|thread| thread.delayed_s).sum();
         let mut by_stack: BTreeMap<(String, Vec<String>), u64> = BTreeMap::new();
         let mut in_state: BTreeMap<State, u64> = BTreeMap::new();
         for stack in threads.iter().flat_map(|thread| &thread.stacks) {
@@ -181,12 +190,15 @@ fn roles(profile: &ThreadProfile) -> Vec<Role> {
         }
         let share = |state| in_state.get(&state).copied().unwrap_or_default() as f64 / all;
         roles.push(Role {
-            role,
+            name,
             threads: threads.len(),
             blocked: share(State::Blocked),
             running: share(State::Running),
             idle: share(State::Idle),
             unclear: share(State::Unclear),
+            stopped: share(State::Stopped),
+            waited_for_cpu: delayed
+                / (profile.seconds * threads.len() as f64).max(f64::MIN_POSITIVE),
             stacks: shown,
         });
     }
@@ -206,7 +218,13 @@ fn frames(stack: &Stack) -> Vec<String> {
     for frame in stack.frames.iter().rev() {
         // Below a library's call, the standard library has many functions that say nothing.
         let is_standard = LANGUAGE.iter().any(|part| frame.function.contains(part));
-        let is_shown = if has_own { frame.own } else { !is_standard };
+        // A call's name stands before the frames; the C library's own functions around it say nothing more.
+        let is_c_librarys = stack.call.is_some() && frame.function.starts_with("__");
+        let is_shown = if has_own {
+            frame.own
+        } else {
+            !is_standard && !is_c_librarys
+        };
         let label = frame.label();
         if is_shown && shown.last() != Some(&label) {
             shown.push(label);
@@ -255,20 +273,25 @@ impl fmt::Display for Outside {
                 descriptors.most_open, descriptors.limit
             )?;
         }
-        writeln!(
-            f,
-            "  Looks: {}. Stops: {}, of {} threads, {:.0} µs each on average, {:.0} µs the longest; no thread more than 19 \
-             times a second.",
-            self.stops.looks,
-            self.stops.count,
-            self.stops.threads,
-            self.stops.mean_us,
-            self.stops.longest_us
-        )?;
+        writeln!(f, "  {}", self.stops)?;
         writeln!(
             f,
             "Not seen from outside: requests, and what they await. In a Rust service, three lines show them \
              (debug-endpoints):\n{THREE_LINES}"
+        )
+    }
+}
+
+impl fmt::Display for Stops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Looks: {}. Threads: {}. ", self.looks, self.threads)?;
+        if self.count == 0 {
+            return write!(f, "No thread was stopped.");
+        }
+        write!(
+            f,
+            "Stops: {}, {:.0} µs each on average, {:.0} µs the longest; no thread more than 19 times a second.",
+            self.count, self.mean_us, self.longest_us
         )
     }
 }
@@ -279,7 +302,7 @@ impl fmt::Display for Role {
             f,
             "{:>3} {}: {:.0} % blocked, {:.0} % running, {:.0} % idle",
             self.threads,
-            self.role,
+            self.name,
             self.blocked * 100.0,
             self.running * 100.0,
             self.idle * 100.0
@@ -287,9 +310,16 @@ impl fmt::Display for Role {
         if self.unclear > 0.0 {
             write!(
                 f,
-                ", {:.0} % waiting for work or for another thread: without names nobody can tell which",
+                ", {:.0} % waiting for work or for another thread: the stack does not tell which",
                 self.unclear * 100.0
             )?;
+        }
+        if self.stopped > 0.0 {
+            write!(f, ", {:.0} % stopped", self.stopped * 100.0)?;
+        }
+        if self.waited_for_cpu >= TOLD_WAIT {
+            let share = self.waited_for_cpu * 100.0;
+            write!(f, "; waited for a CPU {share:.0} % of the time")?;
         }
         for stack in &self.stacks {
             let share = stack.share * 100.0;
@@ -326,4 +356,29 @@ fn line_of(peers: &Peers) -> String {
         let _ = write!(line, ", {unread} not read, with up to {bytes} bytes");
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stops_are_told_only_if_there_were_any() {
+        let mut stops = Stops {
+            looks: 44,
+            threads: 1,
+            ..Stops::default()
+        };
+        assert_eq!(
+            stops.to_string(),
+            "Looks: 44. Threads: 1. No thread was stopped."
+        );
+        (stops.count, stops.mean_us, stops.longest_us) = (3, 51.0, 80.0);
+        assert!(
+            stops
+                .to_string()
+                .contains("Stops: 3, 51 µs each on average, 80 µs the longest"),
+            "{stops}"
+        );
+    }
 }

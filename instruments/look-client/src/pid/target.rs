@@ -29,8 +29,6 @@ pub(crate) struct Target {
     pub(crate) name: String,
     /// Time at which it began, in ticks since the system did: another process of this number began later.
     began: u64,
-    /// True if it is stopped, as by Ctrl-Z.
-    pub(crate) is_stopped: bool,
 }
 
 impl Target {
@@ -95,7 +93,6 @@ impl Target {
             process,
             name: stat.name,
             began: stat.began,
-            is_stopped: matches!(stat.state, 'T' | 't'),
         })
     }
 

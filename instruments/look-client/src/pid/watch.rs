@@ -23,6 +23,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Shortest time between two looks at sockets, as a multiple of a look's own CPU time.
 const PAUSE_OF_LOOKS: u32 = 9;
 
+/// Fewest looks at all threads whose shares say anything.
+const FEWEST_LOOKS: u64 = 10;
+
 /// Ticks a second in which the system counts CPU time for programs (`USER_HZ`).
 const TICKS: f64 = 100.0;
 
@@ -42,26 +45,31 @@ pub(crate) fn watch(target: &Target, duration: Duration) -> Seen {
     let process = target.process;
     // Read what is gone once the process has ended.
     let cpus = cpus(process);
-    let mut names = OtherNames::new(process);
-    let (began, ticks) = (Instant::now(), ticks(process));
+    let mut names = OtherNames::new(target);
+    let (began, before) = (Instant::now(), ticks(process));
     let (samples, watched) = thread::scope(|scope| {
         let rest = scope.spawn(|| rest(target, began, duration));
         let samples = sample(process, duration, &|| target.is_alive());
         (samples, rest.join().unwrap_or_default())
     });
     let seconds = began.elapsed().as_secs_f64();
-    let used = watched.ticks.saturating_sub(ticks.unwrap_or_default());
+    let used = watched.ticks.saturating_sub(before.unwrap_or_default());
     let is_over = !target.is_alive();
     if !is_over {
         // It may have loaded libraries meanwhile.
-        names = OtherNames::new(process);
+        names = OtherNames::new(target);
     }
     let threads = ThreadProfile::new(samples, began.elapsed(), &mut names);
     let mut not_seen: Vec<String> = threads.note.clone().into_iter().collect();
     if is_over {
         not_seen.push(format!("the process ended after {seconds:.1} s."));
-    } else if target.is_stopped {
-        not_seen.push("the process is stopped, as by Ctrl-Z: nothing in it runs.".to_owned());
+    } else if threads.moments < FEWEST_LOOKS {
+        not_seen.push(format!(
+            "its threads at most moments (looks at all {}: {}), because sampling uses at most a twentieth of a CPU. Look for \
+             longer with --seconds.",
+            threads.threads.len(),
+            threads.moments
+        ));
     }
     let connections = watched.connections;
     if connections.is_none() {
@@ -170,9 +178,9 @@ fn ticks(process: Process) -> Option<u64> {
 /// Returns the number of CPUs on which the process may run: its list has parts such as `0-3` and `7`.
 fn cpus(process: Process) -> usize {
     let status = Status::of(process);
-    let list = status.text("Cpus_allowed_list").unwrap_or_default();
+    let parts = status.text("Cpus_allowed_list").unwrap_or_default();
     let mut cpus = 0;
-    for part in list.split(',') {
+    for part in parts.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
             cpus += (last + 1).saturating_sub(first);
