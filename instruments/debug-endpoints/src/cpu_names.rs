@@ -13,6 +13,7 @@ use diagnosis::threads::roles::{label, role_of};
 
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_samples::{Sampled, Stack};
+use crate::missing_names;
 
 /// One function at an address.
 pub(crate) struct Function {
@@ -178,6 +179,9 @@ pub(crate) fn note<T: Named>(
             functions += 1;
             without_line += usize::from(name.line() == 0);
         }
+    }
+    if nameless * 2 > all && missing_names::is_replaced() {
+        return Some(missing_names::REPLACED.to_owned());
     }
     if nameless * 2 > all {
         return Some(format!(

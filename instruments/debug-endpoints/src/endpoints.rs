@@ -23,6 +23,7 @@ use crate::limits::checked_duration;
 use crate::look;
 use crate::memory;
 use crate::metrics;
+use crate::missing_names;
 use crate::own_thread::DESK;
 use crate::page;
 use crate::shared::Shared;
@@ -381,8 +382,8 @@ fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Respon
     let frames = if all { Frames::All } else { Frames::Own };
     let folded = profile.folded(frames);
     let mut headers = HeaderMap::new();
-    if !folded.is_empty() && !has_lines(&folded) {
-        headers.insert("x-note", HeaderValue::from_static(WITHOUT_LINES));
+    if let Some(note) = missing_names::in_waits(profile) {
+        headers.insert("x-note", HeaderValue::from_static(note));
     }
     Ok(match format {
         Format::Folded => {
@@ -402,7 +403,7 @@ fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Respon
 fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Response, EndpointError> {
     let frames = if all { Frames::All } else { Frames::Own };
     let mut headers = HeaderMap::new();
-    if let Ok(note) = HeaderValue::from_str(&tail::left_out(&tail::of(profile)?)) {
+    if let Ok(note) = HeaderValue::from_str(&tail::left_out(profile)?) {
         headers.insert("x-note", note);
     }
     Ok(match format {
@@ -416,30 +417,9 @@ fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Respons
 
 fn tail_in_words(profile: &Profile, format: Text) -> Result<Response, EndpointError> {
     Ok(match format {
-        Text::Plain => printable(&tail::of(profile)?.to_string()).into_response(),
+        Text::Plain => printable(&tail::with_text(profile)?.text).into_response(),
         Text::Json => Json(tail::with_text(profile)?).into_response(),
     })
-}
-
-/// Note of an await profile in which no frame has a line, as in a build that has none.
-const WITHOUT_LINES: &str = "no line of this program's own code is in this profile: unless requests wait in libraries \
-    alone, it has no debug information. Set debug = \"limited\" and strip = \"none\" in its Cargo profile";
-
-/// Returns whether any frame of folded stacks ends with a line, such as `read (src/main.rs:14)`.
-fn has_lines(folded: &str) -> bool {
-    for line in folded.lines() {
-        let (stack, _) = line.rsplit_once(' ').unwrap_or((line, ""));
-        for frame in stack.split(';') {
-            let place = frame.strip_suffix(')').unwrap_or_default();
-            let number = place
-                .rsplit_once(':')
-                .map(|(_, number)| number.parse::<u32>());
-            if let Some(Ok(_)) = number {
-                return true;
-            }
-        }
-    }
-    false
 }
 
 /// Returns why a profile has no stack: no request came, or all were answered between two samples.
@@ -540,20 +520,4 @@ fn attachment(name: &str) -> [(header::HeaderName, String); 2] {
             format!("attachment; filename=\"{name}\""),
         ),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn frames_with_a_line_are_told_from_those_without() {
-        assert!(has_lines(
-            "GET /;shop::read (src/main.rs:14);Mutex::lock 20\n"
-        ));
-        assert!(has_lines("GET /;shop::read (src/main.rs:14) 20\n"));
-        assert!(!has_lines(
-            "POST /;F::call;tokio::sync::oneshot::Receiver (waiting) 4\nGET /a:1;b 2\n"
-        ));
-    }
 }

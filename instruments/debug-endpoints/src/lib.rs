@@ -173,6 +173,7 @@ mod look;
 mod memory;
 mod memory_left;
 mod metrics;
+mod missing_names;
 mod own_thread;
 mod page;
 mod permit;

@@ -6,6 +6,7 @@ use await_profile::{Frames, Percentile, Profile, Tail, TailFinding};
 use serde::Serialize;
 
 use crate::error::EndpointError;
+use crate::missing_names;
 
 /// Returns the percentile that a request asks for with `tail=`.
 pub(crate) fn percentile(text: &str) -> Result<Percentile, EndpointError> {
@@ -18,7 +19,7 @@ pub(crate) fn percentile(text: &str) -> Result<Percentile, EndpointError> {
 pub(crate) struct WithText {
     #[serde(flatten)]
     tail: Tail,
-    text: String,
+    pub(crate) text: String,
 }
 
 /// Returns the tail of a profile that was taken as one.
@@ -33,7 +34,10 @@ pub(crate) fn of(profile: &Profile) -> Result<Tail, EndpointError> {
 /// Returns the tail with its text.
 pub(crate) fn with_text(profile: &Profile) -> Result<WithText, EndpointError> {
     let tail = of(profile)?;
-    let text = tail.to_string();
+    let mut text = tail.to_string();
+    if let Some(note) = missing_names::in_waits(profile) {
+        text = format!("{}\nNot seen: {note}\n", text.trim_end());
+    }
     Ok(WithText { tail, text })
 }
 
@@ -53,17 +57,20 @@ pub(crate) fn folded(profile: &Profile, frames: Frames) -> Result<String, Endpoi
     Ok(folded)
 }
 
-/// Returns which requests and routes the stacks leave out.
-pub(crate) fn left_out(tail: &Tail) -> String {
+/// Returns which requests and routes the stacks leave out, and whether names are missing.
+pub(crate) fn left_out(profile: &Profile) -> Result<String, EndpointError> {
+    let tail = of(profile)?;
     let is_told = |finding| matches!(finding, TailFinding::Tail | TailFinding::NoTail);
     let untold = tail.routes.iter().filter(|route| !is_told(route.finding));
-    match untold.count() {
-        0 => tail.left_out(),
-        routes => format!(
-            "{} Routes with too few requests or samples: {routes}.",
-            tail.left_out()
-        ),
+    let mut notes = tail.left_out();
+    let routes = untold.count();
+    if routes > 0 {
+        notes = format!("{notes} Routes with too few requests or samples: {routes}.");
     }
+    if let Some(note) = missing_names::in_waits(profile) {
+        notes = format!("{notes} Not seen: {note}");
+    }
+    Ok(notes)
 }
 
 #[cfg(feature = "flamegraph")]
