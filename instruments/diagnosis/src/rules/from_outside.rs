@@ -5,7 +5,9 @@ use ecosystem::{PartMeaning, Role};
 
 use crate::evidence::{Evidence, View};
 use crate::finding::{Finding, Level, Words};
-use crate::threads::seen::{Seen, grouped, in_state, inner_passes, most_frequent, own, place};
+use crate::threads::seen::{
+    Seen, grouped, in_state, inner_passes, is_told, most_frequent, own, place,
+};
 use crate::threads::{Stack, State, Thread, ThreadProfile};
 use crate::thresholds::{
     BUSIEST, BUSY_THREAD_WEIGHT, FEWEST_SAMPLES, FULL_POOL_WEIGHT, MANY_BLOCKING, MOST_COMPUTING,
@@ -71,7 +73,9 @@ fn busy_at(thread: &Thread) -> Option<String> {
     }
     let (found, all) = most_frequent(in_state(&[thread], State::Running))?;
     let share = found.samples as f64 / all.max(1) as f64;
-    (share >= MOST_COMPUTING).then(|| place(found.most))
+    // A server without names that writes answers all the time is under load, and not at fault.
+    let is_a_call_alone = found.most.in_call().is_some() && !is_told(found.most);
+    (share >= MOST_COMPUTING && !is_a_call_alone).then(|| place(found.most))
 }
 
 /// A blocking pool whose threads have all been at work at every moment.
@@ -162,6 +166,12 @@ mod tests {
                 .starts_with("The thread rater computes all the time at shop::rate"),
             "{found:?}"
         );
+        let mut writes = busy(1.0, 100);
+        writes.stacks = vec![runs(100, &["[server+0x1234]", "__GI_writev"])];
+        assert!(told(writes).is_empty(), "a call of a server without names");
+        let mut nameless = busy(1.0, 100);
+        nameless.stacks = vec![runs(100, &["[server+0x1234]"])];
+        assert_eq!(told(nameless).len(), 1);
         let both = busy_thread(&from_outside(vec![busy(1.0, 90), busy(1.0, 90)]));
         assert!(
             both.len() == 1 && both[0].headline.starts_with("2 threads such as rater"),

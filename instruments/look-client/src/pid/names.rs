@@ -150,7 +150,8 @@ impl Names for OtherNames {
         }
         // A few are always without: the standard library's, and what starts the program.
         let mut program = file_name(&self.program);
-        if program != self.name {
+        // The system keeps the beginning of a process's name.
+        if !program.starts_with(&self.name) {
             program = format!("{program}, the program of {},", self.name);
         }
         if without_names * 2 > all {
@@ -183,5 +184,6 @@ fn frame(name: &str, at: Option<&CodeInfo<'_>>) -> NamedFrame {
 
 fn file_name(path: &str) -> String {
     let name = Path::new(path).file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
+    let name = name.to_string_lossy();
+    name.trim_end_matches(" (deleted)").to_owned()
 }
