@@ -39,6 +39,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("disk", disk::look),
     ("computing_worker", computing_worker::look),
     ("rare_hold", rare_hold::look),
+    ("stopped", from_outside::stopped),
     ("busy_thread", from_outside::busy_thread),
     ("busy_blocking_pool", from_outside::busy_blocking_pool),
     ("lock_queue", lock_queue::look),

@@ -12,6 +12,8 @@ pub use ecosystem::thresholds::{
 
 // Weights.
 
+/// Weight of a process that is stopped: nothing in it runs, whatever else is found.
+pub const STOPPED_WEIGHT: f64 = 4.0;
 /// Weight of threads that run requests and are blocked in a call. Added to it is the blocked share of the worst thread.
 pub const BLOCKED_WORKER_WEIGHT: f64 = 2.0;
 /// Weight of requests that wait for each other.

@@ -11,12 +11,32 @@ use crate::threads::seen::{
 use crate::threads::{Stack, State, Thread, ThreadProfile};
 use crate::thresholds::{
     BUSIEST, BUSY_THREAD_WEIGHT, FEWEST_SAMPLES, FULL_POOL_WEIGHT, MANY_BLOCKING, MOST_COMPUTING,
-    POOL_LIMIT,
+    POOL_LIMIT, STOPPED_WEIGHT,
 };
 
 fn threads(evidence: &Evidence) -> Option<&ThreadProfile> {
     let profile = evidence.threads.as_deref();
     profile.filter(|_| evidence.view == View::Outside)
+}
+
+/// A process whose threads were all stopped at every moment, as by Ctrl-Z.
+pub(crate) fn stopped(evidence: &Evidence) -> Vec<Finding> {
+    let Some(profile) = threads(evidence) else {
+        return Vec::new();
+    };
+    let mut stacks = profile.stacks();
+    if profile.threads.is_empty() || !stacks.all(|stack| stack.state == State::Stopped) {
+        return Vec::new();
+    }
+    let words = Words {
+        headline: "The process is stopped: nothing in it runs.".to_owned(),
+        seen: "All threads were stopped in all samples.".to_owned(),
+        cause: "Ctrl-Z in its terminal, the signal SIGSTOP, or a debugger that has left it so."
+            .to_owned(),
+        fix: "`kill -CONT` with its number lets it go on; in its terminal, `fg` does.".to_owned(),
+    };
+    let see = "/debug/threads";
+    vec![Finding::fault("stopped", STOPPED_WEIGHT, see, words)]
 }
 
 /// Threads outside of any runtime that compute all the time, most of it in one function.
@@ -126,8 +146,10 @@ pub(crate) fn busy_blocking_pool(evidence: &Evidence) -> Vec<Finding> {
 /// Returns whether a blocking thread had a job at every moment. One that waits for messages has none.
 fn is_always_at_work(thread: &Thread) -> bool {
     let mut stacks = thread.stacks.iter();
-    let works = stacks
-        .all(|stack| stack.state != State::Idle && !inner_passes(stack, PartMeaning::Channel));
+    let works = stacks.all(|stack| {
+        let has_work = !matches!(stack.state, State::Idle | State::Stopped);
+        has_work && !inner_passes(stack, PartMeaning::Channel)
+    });
     works && thread.samples >= FEWEST_SAMPLES
 }
 
@@ -181,6 +203,16 @@ mod tests {
             busy_thread(&of_threads(vec![busy(1.0, 90)], 0.0)).is_empty(),
             "from inside"
         );
+    }
+
+    #[test]
+    fn a_process_is_stopped_if_no_thread_of_it_runs() {
+        let of = |state| Thread::of("shop", vec![Stack::of(9, state, &["shop::serve"])]);
+        let found = stopped(&from_outside(vec![of(State::Stopped), of(State::Stopped)]));
+        assert!(found[0].headline.contains("is stopped"), "{found:?}");
+        let one_sleeps = vec![of(State::Stopped), of(State::Idle)];
+        assert!(stopped(&from_outside(one_sleeps)).is_empty());
+        assert!(stopped(&from_outside(Vec::new())).is_empty());
     }
 
     #[test]

@@ -105,8 +105,10 @@ pub enum State {
     Blocked,
     /// Computes, or is about to.
     Running,
-    /// Sleeps in a call, and its stack has no names that tell whether it has work.
+    /// Sleeps in a call, and its stack does not tell whether it has work.
     Unclear,
+    /// Stands still because a signal or a debugger has stopped it.
+    Stopped,
     /// Has nothing to do.
     Idle,
 }

@@ -14,8 +14,11 @@ pub(super) fn text(
         .call
         .map_or_else(|| "the kernel".to_owned(), call_name);
     if state == State::Unclear {
-        let what = if functions.iter().any(|name| name.contains("pthread_cond_")) {
+        let passes = |part| functions.iter().any(|name| name.contains(part));
+        let what = if passes("pthread_cond_") {
             "a condition variable"
+        } else if passes(SEMAPHORE) {
+            "a semaphore"
         } else {
             "a lock, a condition variable or a channel"
         };
@@ -84,6 +87,9 @@ pub(super) const SIGNALS: &[i64] = &[
     libc::SYS_rt_sigsuspend,
     libc::SYS_rt_sigtimedwait,
 ];
+
+/// Part of the names of the C library's functions that wait for a semaphore.
+pub(super) const SEMAPHORE: &str = "_sem_";
 
 /// Calls in which a thread waits for a client that connects.
 pub(super) const CLIENTS: &[i64] = &[libc::SYS_accept, libc::SYS_accept4];

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::calls::{CLIENTS, EVENTS, SIGNALS, call_by_name, call_name, text};
+use super::calls::{CLIENTS, EVENTS, SEMAPHORE, SIGNALS, call_by_name, call_name, text};
 use super::sampler::{Moment, Running, Sampled, Samples};
 use crate::threads::profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
 use crate::threads::roles::{Whose, idle, label, role_of};
@@ -91,15 +91,19 @@ impl Thread {
                 let names = names(moment);
                 let role_now = role_of(&names).or(role);
                 let is_in = |calls: &[i64]| moment.call.is_some_and(|call| calls.contains(&call));
-                // Locks, condition variables and channels wait in the same call. The C library's names tell a lock.
-                let waits_for_lock = names.iter().any(|name| {
-                    name.contains("pthread_mutex_") || name.contains("pthread_rwlock_")
-                });
+                // Locks, condition variables and channels wait in the same call. The C library's names tell a lock, but
+                // not what a semaphore is for. Python's lock for its interpreter is a condition variable.
+                let passes = |parts: &[&str]| {
+                    let mut names = names.iter();
+                    names.any(|name| parts.iter().any(|part| name.contains(part)))
+                };
+                let waits_for_lock = passes(&["pthread_mutex_", "pthread_rwlock_", "take_gil"]);
+                let is_nameless = frames.iter().any(|frame| frame.whose == Whose::Nameless);
                 let is_unclear = role_now.is_none()
                     && is_in(&[libc::SYS_futex])
                     && !waits_for_lock
                     && !frames.iter().any(|frame| frame.own)
-                    && frames.iter().any(|frame| frame.whose == Whose::Nameless);
+                    && (is_nameless || passes(&[SEMAPHORE]));
                 let idle = match moment.state {
                     'R' => None,
                     _ if frames.is_empty() => is_in(EVENTS).then_some(""),
@@ -117,6 +121,7 @@ impl Thread {
                 };
                 let state = match (moment.state, idle) {
                     ('R', _) => State::Running,
+                    ('T' | 't', _) => State::Stopped,
                     (_, Some(_)) => State::Idle,
                     _ if is_unclear => State::Unclear,
                     _ => State::Blocked,
@@ -303,6 +308,18 @@ mod tests {
             (
                 libc::SYS_futex,
                 "___pthread_mutex_lock",
+                State::Blocked,
+                "(blocked in futex)",
+            ),
+            (
+                libc::SYS_futex,
+                "__new_sem_wait_slow64",
+                State::Unclear,
+                "(waits in futex: a semaphore)",
+            ),
+            (
+                libc::SYS_futex,
+                "take_gil",
                 State::Blocked,
                 "(blocked in futex)",
             ),
