@@ -2,6 +2,7 @@
 
 pub mod event;
 pub mod order;
+pub mod place;
 pub mod seat;
 pub mod ticket;
 pub mod user;

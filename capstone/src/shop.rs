@@ -11,12 +11,14 @@ use crate::database::{self, DatabasePool};
 use crate::middleware::Sessions;
 use crate::models::event::Listed;
 use crate::models::order;
+use crate::models::place::Places;
 use crate::payments::Payments;
 
 #[derive(Clone)]
 pub struct Shop {
     pub db: DatabasePool,
     pub payments: Payments,
+    pub places: Places,
     pub sessions: Sessions,
     /// All events, for the search and the home page.
     pub catalogue: Arc<RwLock<Vec<Listed>>>,
@@ -25,6 +27,8 @@ pub struct Shop {
     /// Events whose page somebody looked at.
     pub views: mpsc::UnboundedSender<i64>,
     pub posters: PathBuf,
+    /// What prices are in.
+    pub currency: String,
     pub hold: Duration,
 }
 
@@ -41,10 +45,12 @@ impl Shop {
             catalogue: Arc::new(RwLock::new(Listed::all(&db).await?)),
             db,
             payments: Payments::new(payments),
+            places: Places::default(),
             sessions: Sessions::default(),
             booking: Arc::default(),
             views,
             posters: data.join("posters"),
+            currency: "EUR".to_owned(),
             hold: Duration::from_secs(hold_seconds),
         };
         std::fs::create_dir_all(&shop.posters)?;

@@ -18,7 +18,11 @@ pub async fn home(
     let session = session.unwrap_or_default();
     let mut next = shop.catalogue.read().await.clone();
     next.truncate(10);
+    let mut places = Vec::new();
+    for listed in &next {
+        places.push(shop.places.of(&shop.db, listed.event.venue_id).await?);
+    }
     let viewed: Vec<_> = session.viewed.iter().rev().take(5).collect();
     let user = session.user.map(|user| user.name);
-    render("home.html", context! { user, next, viewed })
+    render("home.html", context! { user, next, places, viewed })
 }

@@ -113,7 +113,8 @@ pub async fn list(State(shop): State<Shop>, user: User) -> Result<Html<String>, 
         let seats = Seat::of_order(&mut connection, order.id).await?;
         let tickets = Ticket::of_order(&mut connection, order.id).await?;
         let cents = order.seats_cents + order.fee_cents;
-        let price = format!("{}.{:02} EUR", cents / 100, cents % 100);
+        let currency = shop.currency.clone();
+        let price = format!("{}.{:02} {currency}", cents / 100, cents % 100);
         orders.push(context! { order, price, event, venue => venue.name, seats, tickets });
     }
     render("orders.html", context! { user => user.name, orders })
