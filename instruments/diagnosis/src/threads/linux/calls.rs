@@ -105,11 +105,11 @@ pub(super) fn call_name(call: i64) -> String {
     )
 }
 
-/// Returns the call that a function of the C library makes, by the function's name.
-pub(super) fn call_by_name(function: &str) -> Option<String> {
+/// Returns the number of the call that a function of the C library makes, by the function's name.
+pub(super) fn call_by_name(function: &str) -> Option<i64> {
     let name = function.trim_start_matches("__GI_");
     let name = name.trim_start_matches('_').trim_start_matches("libc_");
     let mut calls = CALLS.iter().chain(OLD_CALLS);
-    let is_call = calls.any(|(call, _)| call.strip_prefix("SYS_") == Some(name));
-    is_call.then(|| name.to_owned())
+    let found = calls.find(|(call, _)| call.strip_prefix("SYS_") == Some(name));
+    found.map(|(_, number)| *number)
 }

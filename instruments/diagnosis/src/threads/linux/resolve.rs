@@ -89,6 +89,7 @@ impl Thread {
                 let frames = frames(moment);
                 // A worker that has given its tasks away holds up no other task.
                 let names = names(moment);
+                let moment = &restarted(moment, &names);
                 let role_now = role_of(&names).or(role);
                 let is_in = |calls: &[i64]| moment.call.is_some_and(|call| calls.contains(&call));
                 // Locks, condition variables and channels wait in the same call. The C library's names tell a lock, but
@@ -134,7 +135,8 @@ impl Thread {
                     call: moment.call.map(call_name),
                     works_in: frames
                         .last()
-                        .and_then(|frame| call_by_name(&frame.function)),
+                        .and_then(|frame| call_by_name(&frame.function))
+                        .map(call_name),
                     wchan: moment.wchan.clone(),
                     own: own.map(Frame::label),
                     frames: frames.to_vec(),
@@ -167,6 +169,16 @@ impl Thread {
             stacks: did,
         }
     }
+}
+
+/// Returns the moment of a thread with the call that the kernel restarted after a stop, which the innermost function names.
+fn restarted(moment: &Moment, names: &[&str]) -> Moment {
+    let mut moment = moment.clone();
+    if moment.call == Some(libc::SYS_restart_syscall) {
+        let call = names.last().and_then(|name| call_by_name(name));
+        moment.call = call.or(moment.call);
+    }
+    moment
 }
 
 /// Returns the seconds between two times in nanoseconds; 0 if the first is not known.
@@ -310,6 +322,12 @@ mod tests {
                 "___pthread_mutex_lock",
                 State::Blocked,
                 "(blocked in futex)",
+            ),
+            (
+                libc::SYS_restart_syscall,
+                "__GI___clock_nanosleep",
+                State::Blocked,
+                "(blocked in clock_nanosleep)",
             ),
             (
                 libc::SYS_futex,
