@@ -478,8 +478,9 @@ impl Tail {
             0 => String::new(),
             lost => format!(", and {lost} whose times found no room"),
         };
+        let plural = if self.began_before == 1 { "" } else { "s" };
         format!(
-            "Left out: {} requests that began before, {} that had not ended{lost}.",
+            "Left out: {} request{plural} that began before, {} that had not ended{lost}.",
             self.began_before, self.unfinished
         )
     }
