@@ -197,9 +197,9 @@ pub(crate) struct Prove {
     /// Variant to compare with the problem: solution, exercise (your own), or another
     #[arg(long, default_value = "solution")]
     pub(crate) variant: String,
-    /// Most pairs of rounds that measure the effect, if the chapter's are too few for a noisy machine
-    #[arg(long, value_name = "PAIRS", value_parser = number(1_u32..=1000, "20"))]
-    pub(crate) pairs: Option<u32>,
+    /// Most triplets of rounds (problem, solution, solution again), if the chapter's are too few for a noisy machine
+    #[arg(long, alias = "pairs", value_name = "TRIPLETS", value_parser = number(1_u32..=1000, "20"))]
+    pub(crate) triplets: Option<u32>,
     /// Folder for the report [default: .workshop/reports]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) report: Option<PathBuf>,
@@ -218,7 +218,7 @@ pub(crate) struct Prove {
     pub(crate) database: Option<String>,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
     #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
-    #[arg(conflicts_with_all = ["pairs", "no_profiles", "matrix", "upstream", "database"])]
+    #[arg(conflicts_with_all = ["triplets", "no_profiles", "matrix", "upstream", "database"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]

@@ -27,7 +27,7 @@ pub(crate) struct Order {
     /// The command that repeats it.
     pub(crate) command: String,
     /// Pairs of rounds that the effect is measured with; as many as the chapter says if `None`.
-    pub(crate) pairs: Option<u32>,
+    pub(crate) triplets: Option<u32>,
     /// Takes profiles of problem and fix.
     pub(crate) profiles: bool,
     /// Measures the chapter's table of variants.
@@ -46,7 +46,7 @@ impl Order {
         Self {
             variant: course::measurement::claim::SOLUTION.to_owned(),
             command,
-            pairs: None,
+            triplets: None,
             profiles: false,
             matrix: false,
             counts: false,
@@ -148,7 +148,7 @@ pub(crate) fn measure(
     })
 }
 
-/// The chapter's file with the claims that can be shown before this upstream, and with as many pairs as were asked for.
+/// The chapter's file with the claims that can be shown before this upstream, and with as many triplets as were asked for.
 fn claims(chapter: &Chapter, order: &Order) -> Result<ChapterFile, CliError> {
     let file = chapter.file()?;
     let number = file.chapter;
@@ -166,14 +166,14 @@ fn claims(chapter: &Chapter, order: &Order) -> Result<ChapterFile, CliError> {
         }
         UpstreamOf::Nginx => file.with_another_upstream(),
     };
-    if let Some(pairs) = order.pairs {
+    if let Some(triplets) = order.triplets {
         let least = file.conditions.pairs_at_least;
-        if pairs < least {
+        if triplets < least {
             return Err(CliError::usage(format!(
-                "--pairs {pairs} is too few for an interval in chapter {number}: at least {least}"
+                "--triplets {triplets} is too few for an interval in chapter {number}: at least {least}"
             )));
         }
-        file.rounds.pairs = pairs;
+        file.rounds.pairs = triplets;
     }
     Ok(file)
 }

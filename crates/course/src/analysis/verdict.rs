@@ -273,11 +273,11 @@ impl Run<'_> {
             ),
             // A disturbance below the limit may still be the cause.
             Some(blame) => format!(
-                "{seen} {}, which may be why. {close}, or take more rounds: --pairs {more}.",
+                "{seen} {}, which may be why. {close}, or take more rounds: --triplets {more}.",
                 capitalised(&blame)
             ),
             None => match remedy {
-                Remedy::MoreRounds => format!("{seen} More rounds may tell: --pairs {more}."),
+                Remedy::MoreRounds => format!("{seen} More rounds may tell: --triplets {more}."),
                 Remedy::AnotherRun => format!(
                     "{seen} More rounds would hardly change that; a run on another day may."
                 ),

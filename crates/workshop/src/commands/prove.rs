@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         let order = Order {
             command: command(options, chapter.number),
             variant: options.variant.clone(),
-            pairs: options.pairs,
+            triplets: options.triplets,
             profiles: !options.no_profiles,
             matrix: options.matrix,
             counts: false,
@@ -170,8 +170,8 @@ fn command(options: &Prove, number: u32) -> String {
     if options.variant != SOLUTION {
         let _ = write!(command, " --variant {}", options.variant);
     }
-    if let Some(pairs) = options.pairs {
-        let _ = write!(command, " --pairs {pairs}");
+    if let Some(triplets) = options.triplets {
+        let _ = write!(command, " --triplets {triplets}");
     }
     for (is_asked, flag) in [
         (options.upstream == UpstreamOf::Nginx, " --upstream nginx"),

@@ -135,7 +135,7 @@ fn a_gain_is_judged_by_where_its_interval_lies() {
             900.0,
             &[28_000, 28_900, 29_700],
             Inconclusive,
-            &["not certain", "900", "More rounds may tell: --pairs 12"],
+            &["not certain", "900", "More rounds may tell: --triplets 12"],
         ),
         (300.0, &[320, 330, 340], Refuted, &["300"]),
         (
@@ -389,7 +389,7 @@ fn a_disturbance_is_named_where_a_run_cannot_tell() {
     let words = [
         "Other programs used 34 % of the machine's CPU time",
         "which may be why",
-        "--pairs 12",
+        "--triplets 12",
     ];
     judged(&record, Inconclusive, &words);
 }
