@@ -29,7 +29,9 @@ impl ProfileData {
         let samples = self.profile.samples;
         if self.profile.kind == ProfileKind::Cpu && samples < folded::MEANINGFUL {
             let remedy = match self.profile.capacity {
-                Some(all) if 2 * samples >= all => "profile for longer",
+                Some(all) if 2 * samples >= all => {
+                    "`cargo workshop profile` with more `--seconds` takes them"
+                }
                 _ => "the service used little CPU time",
             };
             let samples = figures::things(samples, "sample");
@@ -301,7 +303,7 @@ mod tests {
         );
         assert_eq!(
             most(ProfileKind::Cpu, 240, Some(250)),
-            "240 samples, and a picture needs 300: profile for longer"
+            "240 samples, and a picture needs 300: `cargo workshop profile` with more `--seconds` takes them"
         );
         assert_eq!(most(ProfileKind::Cpu, 300, None), "100 % in tcache_get");
         assert_eq!(most(ProfileKind::Heap, 4, None), "100 % in tcache_get");

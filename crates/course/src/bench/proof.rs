@@ -100,7 +100,7 @@ pub fn run(
 /// Says before the rounds of a scenario what its name stands for.
 fn introduce(bench: &Bench<'_>, scenario: &str) {
     if let Some(load) = bench.chapter.scenario(scenario) {
-        let said = format!("the {scenario} scenario: {}", load.in_words());
+        let said = format!("scenario \"{scenario}\": {}", load.in_words());
         (bench.observer)(Event::Said(&said));
     }
 }
@@ -158,7 +158,7 @@ impl Rounds for Effect<'_> {
         } else if self.disturbed < most / 2 && proof.sets_aside_the_last_triplet() {
             self.disturbed += 1;
             let again = format!(
-                "other programs disturbed one of these three rounds: they are measured again ({} of at most {} times)",
+                "other programs disturbed one of these three rounds: all three are measured again ({} of at most {} times)",
                 self.disturbed,
                 most / 2
             );

@@ -90,7 +90,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     let say = |text: &str| (order.bench.observer)(Event::Said(text));
     let (least, most) = proof::planned_s(chapter);
     say(&format!(
-        "chapter {}, {}: {least:.0} s of load if the result is clear early, at most {most:.0} s",
+        "chapter {}, {}: {least:.0} s of load if the result is clear early, {most:.0} s if not, more if other programs disturb it",
         chapter.chapter, chapter.title
     ));
     let mut nginx = None;

@@ -10,7 +10,7 @@ use crate::analysis::{
 use crate::measurement::{
     chapter_file::Secondary,
     claim::{LoadMetric, PROBLEM, Quantity, Role},
-    record::{Record, Round},
+    record::{Purpose, Record, Round},
 };
 use engine::figures;
 
@@ -72,10 +72,10 @@ fn row(record: &Record, finding: &Finding) -> Row {
     let claim = &finding.claim;
     let (label, remark) = match claim.role {
         Role::Prediction => return prediction(record, finding),
-        Role::RootCause => ("Root cause", bounds_in_words(finding)),
+        Role::RootCause => ("Root cause", bounds_in_words(finding, &record.variant)),
         Role::Effect => ("Effect", effect_in_words(finding)),
         Role::Guardrail if claim.ratio.is_some() => ("Guardrail", kept_in_words(finding)),
-        Role::Guardrail => ("Guardrail", bounds_in_words(finding)),
+        Role::Guardrail => ("Guardrail", bounds_in_words(finding, &record.variant)),
     };
     let own_scenario = claim.scenario() == record.chapter.claims.effect().scenario();
     let elsewhere = if own_scenario || claim.role == Role::RootCause {
@@ -110,7 +110,7 @@ fn prediction(record: &Record, finding: &Finding) -> Row {
     };
     let law = record.chapter.law.name();
     let most = if finding.problem.is_some() {
-        ", most requests per second"
+        ", limit of requests per second"
     } else {
         ""
     };
@@ -119,7 +119,7 @@ fn prediction(record: &Record, finding: &Finding) -> Row {
         name: format!("{law}{most}{load}"),
         problem,
         fix,
-        remark: prediction_in_words(finding),
+        remark: prediction_in_words(record, finding),
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn median_reading<'a>(
 }
 
 /// Formats the law's prediction, and the distance of the measured gain from it.
-fn prediction_in_words(finding: &Finding) -> String {
+fn prediction_in_words(record: &Record, finding: &Finding) -> String {
     let Some(ratio) = finding.ratio else {
         return "no prediction".to_owned();
     };
@@ -172,8 +172,14 @@ fn prediction_in_words(finding: &Finding) -> String {
     let mut text = format!("{predicted}; {}", figures::ratio(measured));
     if let Some((low, high)) = finding.interval {
         let (low, high) = (figures::ratio(low), figures::ratio(high));
+        let is_measured = record.rounds_for(Purpose::Law).next().is_some();
+        let uncertain = if is_measured {
+            " with the prediction's uncertainty"
+        } else {
+            ""
+        };
         // Writing to a String cannot fail, here and below.
-        let _ = write!(text, " ({low} to {high})");
+        let _ = write!(text, " ({low} to {high}{uncertain})");
     }
     let apart = figures::percent(off.abs());
     let _ = write!(text, " was measured, {apart} apart");
@@ -229,10 +235,14 @@ fn kept_in_words(finding: &Finding) -> String {
     text
 }
 
-fn bounds_in_words(finding: &Finding) -> String {
+/// Formats the bounds of problem and fix, which is named by its variant.
+fn bounds_in_words(finding: &Finding, fix: &str) -> String {
+    let claim = &finding.claim;
     let mut bounds = Vec::new();
-    for bound in [finding.claim.problem, finding.claim.solution] {
-        bounds.extend(bound.map(|bound| claim_bound(finding, bound)));
+    for (side, bound) in [(PROBLEM, claim.problem), (fix, claim.solution)] {
+        if let Some(bound) = bound {
+            bounds.push(format!("{} in the {side}", claim_bound(finding, bound)));
+        }
     }
     format!("claimed: {}", bounds.join(", "))
 }

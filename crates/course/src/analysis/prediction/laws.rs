@@ -78,8 +78,8 @@ pub(super) fn amdahl(removes: &str, left: f64, gain: f64) -> Option<Prediction> 
         Prediction::of_gain(
             ratio,
             format!(
-                "With {} of the work of {} left, the service answers {} times as many requests. So that \
-                 work takes {} of a request's time; without it, the service would answer \
+                "With {} of the work of {} left, the service answers {} times as many requests. This \
+                 work therefore takes {} of a request's time; without it, the service would answer \
                  1 / (1 - {share:.4}) = {} times as many.",
                 figures::percent(left),
                 removes,

@@ -165,7 +165,7 @@ fn a_guardrail_has_its_unit_and_no_rounded_number() {
     assert_eq!(guardrail["holds"], true);
     let table = summary(&record).table();
     let line = "Guardrail peak memory of the process: 118 MiB in the problem, 118 MiB in the \
-                solution; claimed: at most 256 MiB.";
+                solution; claimed: at most 256 MiB in the solution.";
     has(&on_one_line(&table), &[line]);
 }
 
@@ -202,7 +202,7 @@ fn the_table_fits_a_terminal_and_says_all() {
             "Chapter 1: A mutex held across an await",
             "Prediction Little's law",
             "predicts 1,000 times",
-            "Root cause peak calls in flight inside the database: 1 in the problem, 1,000 in the solution; claimed: at most 1, at least 500.",
+            "Root cause peak calls in flight inside the database: 1 in the problem, 1,000 in the solution; claimed: at most 1 in the problem, at least 500 in the solution.",
             "Effect requests per second: 20.0 in the problem, 17,8",
             "times better (95 % interval",
             "noise floor",
