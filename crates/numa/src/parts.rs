@@ -39,7 +39,7 @@ impl Parts {
             );
         }
         let qemu = child::find("qemu-system-x86_64").ok_or(
-            "QEMU is not installed, and it emulates the machine with several NUMA nodes: sudo \
+            "QEMU, which emulates the machine with several NUMA nodes, is not installed: sudo \
              apt-get install qemu-system-x86 (Fedora: qemu-system-x86-core)",
         )?;
         let qemu_version = version(&qemu).ok_or(format!("{} does not run", qemu.display()))?;

@@ -130,14 +130,14 @@ pub(crate) enum Command {
         #[arg(value_parser = chapter)]
         chapter: u32,
     },
-    /// Put a chapter's load on one variant; with --url instead of a chapter, put a load on your own service, by `duel load`
+    /// Put a chapter's load on one variant; with --url instead of a chapter, put a load on your own service
     Load(Load),
     /// The arguments of `duel load`
     #[command(skip)]
     LoadOwn { arguments: Vec<OsString> },
     /// Ask all instruments of your own service at once, under your load, and say what holds requests up
     Look(Look),
-    /// Compare two builds of your own service, as `duel compare` does
+    /// Compare two builds of your own service
     #[command(disable_help_flag = true)]
     Compare {
         /// The arguments of `duel compare`; `--help` tells them
@@ -163,7 +163,7 @@ pub(crate) enum Command {
     },
     /// Record a chapter's evidence for the book, under flamegraphs/
     Capture(Capture),
-    /// Make a git branch that changes a chapter step by step, a commit each
+    /// Make a git branch that turns a chapter's problem into its solution, a commit for each step
     Steps {
         /// A chapter's number, or capstone, whose branch has all of its fixes [default: all chapters]
         #[arg(value_parser = of_steps)]

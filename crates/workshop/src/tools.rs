@@ -85,14 +85,14 @@ pub(crate) const PROGRAMS: [Program; 12] = [
         name: "flamegraph",
         pinned: Some((Tool::Flamegraph, |_| Some(pins().flamegraph.clone()))),
         found: |tools| version(tools.program("flamegraph"), ["--version"]),
-        needed: "cargo flamegraph, which records by perf on Linux and by xctrace on macOS: cargo workshop \
-                 setup flamegraph",
+        needed: "CPU profiles by `cargo flamegraph`, if you want them (perf on Linux, xctrace on macOS): cargo \
+                 workshop setup flamegraph",
     },
     Program {
         name: "samply",
         pinned: Some((Tool::Samply, |_| Some(pins().samply.clone()))),
         found: |tools| version(tools.program("samply"), ["--version"]),
-        needed: "a CPU profile with a row for each thread: cargo workshop setup samply",
+        needed: "CPU profiles with a row for each thread, if you want them: cargo workshop setup samply",
     },
     Program {
         name: "valgrind",

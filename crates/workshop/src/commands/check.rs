@@ -117,7 +117,7 @@ pub(super) fn check(
     };
     if variant == EXERCISE {
         if grade.kind == GradeKind::Failed && !Exercise::read(chapter)?.is_edited() {
-            grade.reason = format!("exercise.rs is as it was shipped. {}", grade.reason);
+            grade.reason = format!("exercise.rs is as it was shipped: {}", grade.reason);
         }
         remember(workshop, chapter, &grade, &exercise);
     }

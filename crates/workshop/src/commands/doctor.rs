@@ -98,10 +98,10 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     if cfg!(target_os = "linux") {
         findings.extend(perf());
         findings.push(match Parts::find(&tools.kernel()) {
-            Ok(_) => Finding::ok("QEMU, a kernel for it", "there, for prove 7 --numa-nodes 4"),
+            Ok(_) => Finding::ok("QEMU and its kernel", "there, for prove 7 --numa-nodes 4"),
             Err(what) => {
                 let found = "prove 7 --numa-nodes 4 cannot run";
-                Finding::new("QEMU, a kernel for it", State::Missing, found, what)
+                Finding::new("QEMU and its kernel", State::Missing, found, what)
             }
         });
     }
@@ -135,7 +135,7 @@ fn print(findings: &[Finding]) {
     let end = if findings.iter().all(|f| f.state == State::Ok) {
         "nothing is missing"
     } else {
-        "`cargo workshop prove 1` needs only Rust; each missing line says what needs it"
+        "`cargo workshop prove 1` needs only Rust; each line marked `missing` says what it is for"
     };
     println!("\n{end}");
 }
@@ -351,8 +351,8 @@ fn perf() -> Vec<Finding> {
             "stat --field-separator , --event instructions true",
             "can be read",
             "cannot be read",
-            "as in many virtual machines: record with `perf record -e cpu-clock`, count with \
-             `valgrind --tool=cachegrind`",
+            "no command needs them, and many virtual machines have none: record with `perf record -e cpu-clock`, \
+             count instructions with `valgrind --tool=cachegrind`",
         ),
     ] {
         let mut perf = Command::new("perf");
