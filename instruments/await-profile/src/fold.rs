@@ -65,10 +65,32 @@ pub struct Release {
     pub share: f64,
     /// Number of samples behind this share.
     pub samples: u64,
+    /// Number of tasks that ran this code then; 0 if that is not known.
+    pub tasks: usize,
 }
 
-/// Weight and number of samples, by the code that woke them.
-type Wakes = BTreeMap<Vec<String>, (f64, u64)>;
+/// Wakes by one place in the code.
+#[derive(Default)]
+struct Wakes {
+    weight: f64,
+    samples: u64,
+    /// Tasks that made them, `None` if one is not known.
+    tasks: BTreeSet<Option<u64>>,
+}
+
+impl Wakes {
+    /// Returns the number of tasks, or 0 if that is not known.
+    fn tasks(&self) -> usize {
+        if self.tasks.contains(&None) {
+            0
+        } else {
+            self.tasks.len()
+        }
+    }
+}
+
+/// Wakes, by the code that made them.
+type WakesBy = BTreeMap<Vec<String>, Wakes>;
 
 impl Profile {
     /// Returns the code that released what requests waited for, for the places with most waiting first.
@@ -78,7 +100,7 @@ impl Profile {
     /// see [`shares`](Self::shares). Waits that outlast the profile have no release. Waits for several
     /// things at once have none either, since it is not known which of them ended.
     pub fn releases(&self, frames: Frames) -> Vec<Release> {
-        let mut waits: BTreeMap<Vec<String>, Wakes> = BTreeMap::new();
+        let mut waits: BTreeMap<Vec<String>, WakesBy> = BTreeMap::new();
         for sample in &self.collected.samples {
             let stacks = stacks_of(sample, &self.stacks, frames);
             let ([(stack, _)], Some(release)) = (stacks.as_slice(), sample.release) else {
@@ -87,11 +109,12 @@ impl Profile {
             let route = std::iter::once(sample.route.to_string());
             let place = route.chain(labels(stack)).collect();
             let by = labels(self.releases[release as usize].frames(frames));
-            let (weight, samples) = waits.entry(place).or_default().entry(by).or_default();
-            *weight += self.weight_of(sample);
-            *samples += 1;
+            let wakes = waits.entry(place).or_default().entry(by).or_default();
+            wakes.weight += self.weight_of(sample);
+            wakes.samples += 1;
+            wakes.tasks.insert(sample.releaser);
         }
-        let sum = |by: &Wakes| by.values().map(|(weight, _)| weight).sum::<f64>();
+        let sum = |by: &WakesBy| by.values().map(|wakes| wakes.weight).sum::<f64>();
         let mut waits: Vec<_> = waits
             .into_iter()
             .map(|(at, by)| (sum(&by), at, by))
@@ -99,12 +122,13 @@ impl Profile {
         waits.sort_by(|a, b| b.0.total_cmp(&a.0));
         let releases = waits.into_iter().flat_map(|(total, place, by)| {
             let mut by: Vec<_> = by.into_iter().collect();
-            by.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
-            by.into_iter().map(move |(by, (weight, samples))| Release {
+            by.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
+            by.into_iter().map(move |(by, wakes)| Release {
                 frames: place.clone(),
                 by,
-                share: weight / total,
-                samples,
+                share: wakes.weight / total,
+                samples: wakes.samples,
+                tasks: wakes.tasks(),
             })
         });
         releases.collect()

@@ -117,6 +117,7 @@ mod symbols;
 mod sync;
 mod tail;
 mod tail_times;
+mod task;
 mod timing;
 mod tracked;
 mod tracking_waker;
@@ -178,6 +179,8 @@ pub use registry::RouteTraffic;
 pub use stack::Frames;
 pub use summary::{Quantiles, Remark, RouteSummary, Samples, Summary};
 pub use tail::{Tail, TailFinding, TailGroup, TailPlace, TailRoute};
+#[doc(hidden)] // For `debug-endpoints`, which knows the runtime.
+pub use task::tell_tasks_apart;
 pub use tracked::{Tracked, inherit};
 pub use unpolled::Unpolled;
 pub use watched::watch;

@@ -260,6 +260,7 @@ impl Sampler {
                 child_is_member: false,
                 has_several_children,
                 release: None,
+                releaser: None,
                 is_followed: false,
             });
             return;
@@ -348,6 +349,7 @@ impl Sampler {
             for index in wake.samples {
                 if let Some(sample) = self.collected.samples.get_mut(index as usize) {
                     sample.release = release;
+                    sample.releaser = wake.task;
                     sample.is_followed = std::mem::take(&mut is_first);
                 }
             }

@@ -67,6 +67,8 @@ pub(crate) struct Watch {
     /// Stack that woke the request. Its room is reserved from the start, since a wake may happen under
     /// any lock.
     pub(crate) woken_from: Vec<usize>,
+    /// Number of the task that woke the request, if it is known.
+    pub(crate) woken_by: Option<u64>,
     /// Sample that stands for the request in its follow-ups: the first mark of the first captured poll.
     first: u32,
     /// Waits of earlier polls, with the time of the poll.
@@ -105,6 +107,8 @@ pub(crate) struct Wake {
     pub(crate) is_first: bool,
     /// Stack that woke the request.
     pub(crate) stack: RawStack,
+    /// Number of the task that woke the request, if it is known.
+    pub(crate) task: Option<u64>,
 }
 
 /// Most frames of the stack of a wake; deeper stacks are cut at their outer end.
@@ -137,6 +141,7 @@ impl Watch {
             _ => Some(Box::new(Watch {
                 session: session.clone(),
                 woken_from: Vec::with_capacity(MAX_WAKE_FRAMES),
+                woken_by: None,
                 first: samples[0],
                 samples,
                 kept: Vec::new(),
@@ -163,6 +168,7 @@ impl Watch {
             is_first: samples.first() == Some(&self.first),
             samples,
             stack,
+            task: self.woken_by,
         });
     }
 
@@ -208,6 +214,7 @@ impl Watch {
         }
         self.last.clone_from(waits);
         self.woken_from.clear();
+        self.woken_by = None;
         self.polls_left = self.polls_left.saturating_sub(was_woken.into());
         self.looked_ahead += u8::from(was_woken);
         (is_of_interest || self.looked_ahead < LOOKED_AHEAD) && self.polls_left > 0

@@ -9,6 +9,7 @@ use crate::capture::capture_into;
 use crate::lock::lock;
 use crate::session::{Mark, Watch};
 use crate::sync::{AtomicU8, AtomicU32, AtomicUsize, Mutex, Ordering, thread_local};
+use crate::task;
 use crate::timing::Timing;
 
 /// The future is being polled.
@@ -178,6 +179,7 @@ impl Slot {
             }) = rare.as_deref_mut()
             {
                 capture_into(&mut watch.woken_from);
+                watch.woken_by = task::number();
             }
         }
     }

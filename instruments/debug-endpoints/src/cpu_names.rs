@@ -10,6 +10,7 @@ use await_profile::{is_foreign, portable};
 use diagnosis::Process;
 use diagnosis::maps::{self, Part};
 use diagnosis::threads::roles::{label, role_of};
+use diagnosis::threads::{CpuSamples, NamedFrame, Names};
 
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_samples::{Sampled, Stack};
@@ -70,8 +71,41 @@ impl Mapping {
     }
 }
 
-/// Returns the profile of these samples, with names.
-pub(crate) fn profile(sampled: Sampled) -> CpuProfile {
+/// Names that were looked up before.
+struct Known<'a> {
+    functions: &'a HashMap<usize, Functions>,
+    mappings: &'a [Mapping],
+}
+
+impl Names for Known<'_> {
+    fn functions(&mut self, address: usize) -> Vec<NamedFrame> {
+        let mut named = Vec::new();
+        for (function, line) in self.functions.get(&address).into_iter().flatten() {
+            named.push(NamedFrame {
+                function: function.name.clone(),
+                file: function.file.clone(),
+                line: *line,
+                is_foreign: function.is_foreign,
+            });
+        }
+        named
+    }
+
+    fn nameless(&self, address: usize) -> String {
+        nameless(address, self.mappings)
+    }
+
+    fn note(&self, _: &HashMap<usize, Vec<NamedFrame>>) -> Option<String> {
+        None
+    }
+
+    fn has_begun_requests(&self, tid: i32) -> bool {
+        await_profile::has_begun_requests(tid)
+    }
+}
+
+/// Returns the profile of these samples, with names, and the samples for the rules.
+pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     let mut stacks = sampled.stacks;
     let mappings = Mapping::all();
     let mut known: HashMap<usize, Functions> = HashMap::new();
@@ -104,12 +138,22 @@ pub(crate) fn profile(sampled: Sampled) -> CpuProfile {
         sampled.frequency,
     );
     let busy: u64 = stacks.iter().map(|stack| stack.samples).sum();
-    CpuProfile {
+    let mut names = Known {
+        functions: &known,
+        mappings: &mappings,
+    };
+    let sampled_stacks = stacks
+        .iter()
+        .map(|stack| (stack.tid, &stack.addresses[..], stack.samples));
+    let period = Duration::from_secs(1) / sampled.frequency.max(1);
+    let samples = CpuSamples::new(sampled_stacks, period, &mut names);
+    let profile = CpuProfile {
         pprof: written.finish(sampled.began, sampled.duration),
         idle: idle(busy, sampled.duration, sampled.cpu_time, sampled.frequency),
         stacks: folded(&stacks, &known, &mappings),
         note,
-    }
+    };
+    (profile, samples)
 }
 
 /// Returns the number of samples that idle CPUs would have given, beside `busy` ones.
@@ -337,6 +381,7 @@ mod tests {
         let mut known = HashMap::from([(0x1010, Vec::new()), (0x2020, names("start_thread"))]);
         let stacks = [Stack {
             thread: "worker".to_owned(),
+            tid: 7,
             addresses: vec![0x1010, 0x2020],
             samples: 3,
         }];

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use diagnosis::threads::CpuSamples;
+
 use crate::cpu_profile::CpuProfile;
 #[cfg(all(
     target_os = "linux",
@@ -38,11 +40,21 @@ impl CpuProfiler {
         duration: Duration,
         frequency: u32,
     ) -> Result<Arc<CpuProfile>, EndpointError> {
+        Ok(self.record_samples(duration, frequency).await?.0)
+    }
+
+    /// Samples the whole process for `duration`, and returns the samples with the profile.
+    pub(crate) async fn record_samples(
+        &self,
+        duration: Duration,
+        frequency: u32,
+    ) -> Result<(Arc<CpuProfile>, CpuSamples), EndpointError> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         within(1..=1000, frequency, "frequency", duration, cpus)?;
         memory_left::is_enough()?;
-        let profile = cpu_sampler::record(duration, frequency, permit::cpu()?).await?;
-        Ok(self.last.keep(profile))
+        let taken = cpu_sampler::record(duration, frequency, permit::cpu()?);
+        let (profile, samples) = taken.await?;
+        Ok((self.last.keep(profile), samples))
     }
 }
 
@@ -52,14 +64,14 @@ impl CpuProfiler {
     feature = "cpu"
 )))]
 mod cpu_sampler {
-    use super::{CpuProfile, Duration, EndpointError, Permit};
+    use super::{CpuProfile, CpuSamples, Duration, EndpointError, Permit};
 
     #[allow(clippy::unused_async)] // one signature for both
     pub(super) async fn record(
         _: Duration,
         _: u32,
         _: Permit,
-    ) -> Result<CpuProfile, EndpointError> {
+    ) -> Result<(CpuProfile, CpuSamples), EndpointError> {
         Err(EndpointError::Unsupported(if cfg!(target_os = "linux") {
             "CPU profiles in process need x86-64 or aarch64, and the feature `cpu` of debug-endpoints; without them use \
              perf or samply"

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use diagnosis::Process;
-use diagnosis::threads::Unwinder;
+use diagnosis::threads::{CpuSamples, Unwinder};
 
 use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
@@ -41,7 +41,7 @@ pub(crate) async fn record(
     duration: Duration,
     frequency: u32,
     permit: Permit,
-) -> Result<CpuProfile, EndpointError> {
+) -> Result<(CpuProfile, CpuSamples), EndpointError> {
     let profile = THREAD.run(move |is_awaited| {
         let _permit = permit;
         let sampled = sample(duration, frequency, is_awaited)?;
@@ -209,6 +209,7 @@ impl Sampler {
             let name = names.get(&tid).filter(|name| !name.is_empty());
             Stack {
                 thread: name.map_or_else(|| tid.to_string(), Clone::clone),
+                tid,
                 addresses,
                 samples,
             }

@@ -15,9 +15,10 @@ pub(crate) struct Sampled {
     pub(crate) notes: Vec<String>,
 }
 
-/// One stack: its thread, its addresses from the innermost outwards, and its number of samples.
+/// One stack: its thread by name and number, its addresses from the innermost outwards, and its number of samples.
 pub(crate) struct Stack {
     pub(crate) thread: String,
+    pub(crate) tid: i32,
     pub(crate) addresses: Vec<usize>,
     pub(crate) samples: u64,
 }

@@ -69,6 +69,8 @@ pub(crate) fn requests(summary: &Summary, profiler: &AwaitProfiler) -> Requests 
             frames,
             by: release.by.clone(),
             share: release.share,
+            samples: release.samples,
+            tasks: release.tasks,
         });
     }
     for unpolled in &summary.unpolled {

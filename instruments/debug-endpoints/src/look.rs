@@ -1,24 +1,19 @@
 //! All instruments at once for some seconds, and their findings together.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cpu_time::ProcessTime;
 use diagnosis::{Evidence, Neighbours, Process, Report};
 use serde::Serialize;
 
 use crate::cpu_profile::CpuProfile;
+use crate::cpu_profiler::CpuProfiler;
 use crate::error::EndpointError;
 use crate::heartbeat::{self, Heartbeat};
 use crate::own_thread::DESK;
 use crate::shared::Shared;
 use crate::{descriptors, evidence, memory, sockets};
-
-/// Longest time that the CPUs are watched before the decision whether to take a CPU profile.
-const BEFORE_PROFILE: Duration = Duration::from_secs(1);
-
-/// Samples a second of that profile, the same as the endpoint's default.
-const PROFILE_RATE: u32 = 99;
 
 /// Most functions of a CPU profile that the report names.
 const MOST_FUNCTIONS: usize = 3;
@@ -50,7 +45,9 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
         memory::watch(runtimes(), duration),
         sockets::watch(duration),
         descriptors::watch(duration),
-        cpu_profile(shared, duration),
+        shared
+            .cpu
+            .record_samples(duration, CpuProfiler::DEFAULT_FREQUENCY),
     );
     let seconds = duration.as_secs_f64();
     let mut seen = Evidence {
@@ -68,7 +65,11 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     let sockets = told("sockets", sockets, not_seen);
     // Only Linux has them, so they are not named as missing.
     seen.descriptors = descriptors.ok();
-    seen.cpu_profile = cpu.and_then(|profile| most(&profile));
+    // Somebody may be taking one, and not every build can.
+    if let Ok((profile, samples)) = cpu {
+        seen.cpu_profile = most(&profile);
+        seen.cpu = Some(Arc::new(samples));
+    }
     if let Some(threads) = &seen.threads {
         not_seen.extend(threads.note.clone());
     }
@@ -100,18 +101,6 @@ fn told<T>(name: &str, told: Result<T, EndpointError>, not_seen: &mut Vec<String
 
 fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// Takes a CPU profile of the rest of the time, if the CPUs are the limit and nobody else takes one.
-async fn cpu_profile(shared: &Shared, duration: Duration) -> Option<Arc<CpuProfile>> {
-    let (began, before) = (Instant::now(), ProcessTime::now());
-    tokio::time::sleep(BEFORE_PROFILE.min(duration / 2)).await;
-    let used = before.elapsed().as_secs_f64() / began.elapsed().as_secs_f64();
-    if used < diagnosis::thresholds::CPU_LIMIT * cpus() as f64 {
-        return None;
-    }
-    let left = duration.checked_sub(began.elapsed())?;
-    shared.cpu.record(left, PROFILE_RATE).await.ok()
 }
 
 /// Returns the functions with most samples: those that ran, not those that called them.

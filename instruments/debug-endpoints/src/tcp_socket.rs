@@ -6,6 +6,7 @@
 //! descriptor would be safer, but it would keep the connection open after the service closes it.
 #![allow(unsafe_code)]
 
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 
@@ -43,6 +44,10 @@ pub(crate) struct TcpSocket {
     since_sent_ms: u32,
     /// Smoothed round-trip time, in microseconds.
     round_trip_us: u32,
+    /// Bytes that were received and not read, if the system tells.
+    waiting_to_be_read: Option<u32>,
+    /// Bytes that were written and not acknowledged, if the system tells.
+    waiting_to_be_taken: Option<u32>,
 }
 
 impl TcpSocket {
@@ -64,6 +69,8 @@ impl TcpSocket {
             window: info[SND_CWND],
             since_sent_ms: info[LAST_DATA_SENT],
             round_trip_us: info[RTT],
+            waiting_to_be_read: bytes(descriptor, libc::FIONREAD),
+            waiting_to_be_taken: bytes(descriptor, libc::TIOCOUTQ),
         };
         (socket_inode(descriptor) == Some(before)).then_some(socket)
     }
@@ -81,7 +88,8 @@ impl TcpSocket {
             is_queued: self.unsent > 0 || self.unacknowledged > 0,
             is_held_by_nagle: self.is_held_by_nagle(),
             round_trip_us: Some(self.round_trip_us),
-            unread: None,
+            unread: self.waiting_to_be_read,
+            unsent: self.waiting_to_be_taken,
         }
     }
 
@@ -119,6 +127,14 @@ fn option<const WORDS: usize>(descriptor: i32, name: i32) -> Option<[u32; WORDS]
     let failed =
         unsafe { libc::getsockopt(descriptor, libc::IPPROTO_TCP, name, to, &raw mut length) };
     (failed == 0).then_some(value)
+}
+
+/// Returns the number of bytes for which `ioctl` is asked, or `None` for a listener and what is no socket.
+fn bytes(descriptor: i32, request: libc::Ioctl) -> Option<u32> {
+    let mut bytes: c_int = 0;
+    // SAFETY: these requests write one number to `bytes`, or fail; a descriptor may be any number.
+    let failed = unsafe { libc::ioctl(descriptor, request, &raw mut bytes) };
+    u32::try_from(bytes).ok().filter(|_| failed == 0)
 }
 
 /// Type of `getsockname` and `getpeername`.

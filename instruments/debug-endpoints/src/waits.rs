@@ -1,5 +1,6 @@
 //! The await profiler of the service, and the last profile that it took.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,11 +28,38 @@ impl Default for Waits {
     /// Makes an armed profiler, which also sees requests that began before the profile. In a service whose requests
     /// hang, there are no others.
     fn default() -> Self {
+        await_profile::tell_tasks_apart(task_number);
         Self {
             profiler: AwaitProfiler::new().armed(),
             last: Arc::default(),
             counts: None,
         }
+    }
+}
+
+/// Returns the number of the task that this thread polls. A task's number can only be hashed, which is its number.
+fn task_number() -> Option<u64> {
+    let mut number = Number(0);
+    tokio::task::try_id()?.hash(&mut number);
+    Some(number.0)
+}
+
+/// Hasher that keeps a number as it is.
+struct Number(u64);
+
+impl Hasher for Number {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0 << 8 | u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
 use serde::Serialize;
 
-use crate::threads::ThreadProfile;
+use crate::threads::seen::{Inside, in_other_tasks, inside};
+use crate::threads::{CpuSamples, ThreadProfile};
 use crate::thresholds::{FEWEST_ENDED, LITTLE_MEMORY, LIVED, MOMENTS_OF_RISE, STEADY};
 
 /// Place from which a process is observed.
@@ -34,6 +35,8 @@ pub struct Evidence {
     pub requests: Option<Requests>,
     /// Profile of threads.
     pub threads: Option<Arc<ThreadProfile>>,
+    /// Samples of the CPU time of threads.
+    pub cpu: Option<Arc<CpuSamples>>,
     /// Async runtimes that were watched.
     pub runtimes: Vec<Runtime>,
     /// Memory and tasks.
@@ -74,6 +77,16 @@ impl Evidence {
         } else {
             0.0
         }
+    }
+
+    /// Returns where tasks that are no requests run or are blocked, or `None` if that was hardly seen.
+    pub(crate) fn other_tasks(&self) -> Option<Inside> {
+        in_other_tasks(self.threads.as_deref(), self.cpu.as_deref())
+    }
+
+    /// Returns where threads run a function of the service and all that it calls, or `None` if that was hardly seen.
+    pub(crate) fn inside(&self, function: &str) -> Option<Inside> {
+        inside(self.threads.as_deref(), self.cpu.as_deref(), function)
     }
 
     /// Returns the number of connections to other services that were open at once; 1 if that is not known.
@@ -251,6 +264,10 @@ pub struct Release {
     pub by: Vec<String>,
     /// Share of the waits there that this code ended, from 0 to 1.
     pub share: f64,
+    /// Number of samples behind this share.
+    pub samples: u64,
+    /// Number of tasks that ran this code then; 0 if that is not known.
+    pub tasks: usize,
 }
 
 /// Futures that requests hold and do not poll while they await something else.
@@ -454,10 +471,15 @@ pub struct Peers {
     pub most_unaccepted: u32,
     /// Mean of the kernel's round-trip estimates, in milliseconds.
     pub round_trip_ms: Option<f64>,
-    /// Connections whose received data had waited for [`UNREAD_LOOKS`](crate::thresholds::UNREAD_LOOKS) looks or more at the end, with none of it read.
+    /// Connections whose received data had waited at the end for a large share of the looks
+    /// ([`UNREAD_SHARE`](crate::thresholds::UNREAD_SHARE)), with none of it read.
     pub unread: usize,
     /// Most bytes that waited on one of them.
     pub most_unread: u32,
+    /// Connections whose other end had taken nothing for as many looks, of what was written to it.
+    pub untaken: usize,
+    /// Most bytes that waited for one of them.
+    pub most_untaken: u32,
 }
 
 /// File descriptors.

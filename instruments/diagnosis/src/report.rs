@@ -114,7 +114,7 @@ impl Report {
         let requests = evidence.requests.as_ref().unwrap_or(&none);
         let is_cpu_limit = evidence.is_cpu_limit();
         let threads = evidence.threads.as_ref();
-        let others = threads.and_then(|threads| threads.in_other_tasks());
+        let others = evidence.other_tasks();
         let threads = threads.filter(|_| is_cpu_limit);
         let mut workers = 0;
         for runtime in &evidence.runtimes {

@@ -2,6 +2,8 @@
 
 mod blocked_worker;
 mod calls;
+mod computing_request;
+mod computing_task;
 mod computing_worker;
 mod connections;
 mod disk;
@@ -38,6 +40,8 @@ pub(crate) const RULES: &[Rule] = &[
     ("blocked_worker", blocked_worker::look),
     ("disk", disk::look),
     ("computing_worker", computing_worker::look),
+    ("computing_request", computing_request::look),
+    ("computing_task", computing_task::look),
     ("rare_hold", rare_hold::look),
     ("stopped", from_outside::stopped),
     ("busy_thread", from_outside::busy_thread),

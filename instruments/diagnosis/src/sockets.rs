@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::Process;
 use crate::evidence::{Connections, Part, Peers};
-use crate::thresholds::UNREAD_LOOKS;
+use crate::thresholds::{UNREAD_LOOKS, UNREAD_SHARE};
 
 /// Most connections that are told apart.
 const MOST_CONNECTIONS: usize = 200_000;
@@ -63,6 +63,8 @@ pub struct Socket {
     pub round_trip_us: Option<u32>,
     /// Bytes of a connection that were received and not read, if they are known.
     pub unread: Option<u32>,
+    /// Bytes that were written and not acknowledged, if they are known.
+    pub unsent: Option<u32>,
 }
 
 /// Side of a connection that this process is on.
@@ -123,6 +125,7 @@ impl Row {
             is_held_by_nagle: false,
             round_trip_us: None,
             unread: (!listens).then_some(self.unread),
+            unsent: (!listens).then_some(self.unsent),
         }
     }
 }
@@ -172,18 +175,59 @@ pub struct Watched {
     round_trips: BTreeMap<Side, (f64, u32)>,
     /// Numbers of open connections to each address that this process connects to, look by look.
     open: BTreeMap<SocketAddr, Vec<i64>>,
-    /// Connections on which received data waits.
-    unread: HashMap<Ends, Unread>,
+    /// Data that was received and not read.
+    unread: Waiting,
+    /// Data that was written and that the other end does not take.
+    unsent: Waiting,
 }
 
-/// Data of a connection that was received and not read.
+/// Data that waits on connections, one way.
+#[derive(Default)]
+struct Waiting {
+    last: HashMap<Ends, Data>,
+    /// Data at the look that goes on.
+    now: HashMap<Ends, Data>,
+}
+
+/// Data that waits on one connection.
 #[derive(Clone, Copy)]
-struct Unread {
+struct Data {
     side: Side,
     /// Bytes at the last look.
     bytes: u32,
-    /// Looks in a row at which none of it was read.
+    /// Looks in a row at which it did not become less.
     looks: u32,
+}
+
+impl Waiting {
+    /// Adds a connection at this look.
+    fn add(&mut self, ends: Ends, side: Side, bytes: Option<u32>) {
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
+            let before = self.last.get(&ends).filter(|old| old.bytes <= bytes);
+            let looks = before.map_or(0, |old| old.looks) + 1;
+            self.now.insert(ends, Data { side, bytes, looks });
+        }
+    }
+
+    /// Ends a look.
+    fn next(&mut self) {
+        self.last = std::mem::take(&mut self.now);
+    }
+
+    /// Returns for each side the number of connections whose data has waited for long, and the most bytes of one.
+    fn for_long(&self, looks: u32) -> BTreeMap<Side, (usize, u32)> {
+        let mut sides: BTreeMap<Side, (usize, u32)> = BTreeMap::new();
+        for data in self.last.values() {
+            if data.looks >= UNREAD_LOOKS
+                && f64::from(data.looks) >= UNREAD_SHARE * f64::from(looks)
+            {
+                let (connections, most) = sides.entry(data.side).or_default();
+                *connections += 1;
+                *most = (*most).max(data.bytes);
+            }
+        }
+        sides
+    }
 }
 
 impl Watched {
@@ -215,7 +259,6 @@ impl Watched {
             peers.open = 0;
         }
         let (mut looked_at, mut without_nodelay) = (HashSet::new(), BTreeMap::new());
-        let mut unread = HashMap::new();
         for socket in own.iter().filter(|one| one.state == SocketState::Open) {
             let Some(ends) = socket.remote.map(|remote| (socket.local, remote)) else {
                 continue;
@@ -233,18 +276,16 @@ impl Watched {
             peers.without_nodelay = peers.without_nodelay.max(*without);
             peers.queued_looks += u32::from(socket.is_queued);
             peers.held_looks += u32::from(socket.is_held_by_nagle);
-            if let Some(bytes) = socket.unread.filter(|bytes| *bytes > 0) {
-                let before = self.unread.get(&ends).filter(|old| old.bytes <= bytes);
-                let looks = before.map_or(0, |old| old.looks) + 1;
-                unread.insert(ends, Unread { side, bytes, looks });
-            }
+            self.unread.add(ends, side, socket.unread);
+            self.unsent.add(ends, side, socket.unsent);
             if let Some(round_trip_us) = socket.round_trip_us {
                 let (sum, count) = self.round_trips.entry(side).or_default();
                 *sum += f64::from(round_trip_us) / 1e3;
                 *count += 1;
             }
         }
-        self.unread = unread;
+        self.unread.next();
+        self.unsent.next();
         for (side, peers) in &mut self.sides {
             peers.most_open = peers.most_open.max(peers.open);
             if let Side::Connects(to) = side {
@@ -275,14 +316,8 @@ impl Watched {
         now: Option<(u64, u64)>,
     ) -> Connections {
         let counts = before.zip(now);
-        let mut unread: BTreeMap<Side, (usize, u32)> = BTreeMap::new();
-        for one in self.unread.values() {
-            if one.looks >= UNREAD_LOOKS {
-                let (connections, most) = unread.entry(one.side).or_default();
-                *connections += 1;
-                *most = (*most).max(one.bytes);
-            }
-        }
+        let unread = self.unread.for_long(self.looks);
+        let unsent = self.unsent.for_long(self.looks);
         let mut connections = Connections {
             seconds,
             looks: self.looks,
@@ -294,6 +329,7 @@ impl Watched {
         for (side, mut peers) in self.sides {
             peers.opened_per_second = peers.opened as f64 / seconds;
             (peers.unread, peers.most_unread) = unread.get(&side).copied().unwrap_or_default();
+            (peers.untaken, peers.most_untaken) = unsent.get(&side).copied().unwrap_or_default();
             let round_trips = self.round_trips.get(&side);
             peers.round_trip_ms = round_trips.map(|(sum, count)| sum / f64::from(*count));
             let of_side = match side {
@@ -368,6 +404,17 @@ mod tests {
         assert_eq!(unread(&[&[9][..], &long[1..]].concat()), 0, "some was read");
         assert_eq!(unread(&[&[3][..], &long[1..]].concat()), 1, "more came");
         assert_eq!(unread(&[&long[..], &[0]].concat()), 0, "all was read");
+        let nothing = vec![0; long.len()];
+        assert_eq!(
+            unread(&[&nothing[..], &long[..]].concat()),
+            1,
+            "half of the looks"
+        );
+        assert_eq!(
+            unread(&[&[0, 0], &nothing[..], &long[..]].concat()),
+            0,
+            "too late"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ecosystem::{Wait, WaitRow, waits};
 
 use crate::evidence::{Evidence, Place, Requests, Route, Runtime};
 use crate::finding::Finding;
-use crate::threads::{Thread, ThreadProfile};
+use crate::threads::{CpuSamples, CpuThread, Stack, Thread, ThreadProfile};
 
 /// Returns the well-known wait of a frame.
 fn wait(leaf: &str) -> Option<Wait> {
@@ -69,6 +69,18 @@ pub(crate) fn of_threads(threads: Vec<Thread>, held: f64) -> Evidence {
         threads: Some(Arc::new(ThreadProfile::of(100, threads))),
         runtimes: vec![runtime],
         ..Evidence::default()
+    }
+}
+
+/// Returns samples of the CPU time of a worker, 10 ms each.
+pub(crate) fn cpu_samples(stacks: Vec<Stack>) -> CpuSamples {
+    CpuSamples {
+        period_s: 0.01,
+        threads: vec![CpuThread {
+            is_runtime: true,
+            began_requests: true,
+            stacks,
+        }],
     }
 }
 

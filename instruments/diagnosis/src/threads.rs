@@ -1,5 +1,6 @@
 //! Stacks of a process's threads, running or not: what the threads do and where they are blocked.
 
+mod cpu_samples;
 mod profile;
 pub mod roles;
 pub(crate) mod seen;
@@ -13,6 +14,7 @@ pub(crate) mod testing;
 ))]
 mod linux;
 
+pub use cpu_samples::{CpuSamples, CpuThread};
 #[cfg(all(
     feature = "threads",
     target_os = "linux",

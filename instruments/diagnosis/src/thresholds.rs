@@ -38,6 +38,10 @@ pub const NAGLE_WEIGHT: f64 = 1.2;
 pub const THREAD_QUEUE_WEIGHT: f64 = 1.1;
 /// Weight of computing on threads that run requests, plus half of its share.
 pub const COMPUTING_WEIGHT: f64 = 1.0;
+/// Weight of requests that compute for most of their time.
+pub const COMPUTING_REQUEST_WEIGHT: f64 = 0.85;
+/// Weight of tasks that are no requests and compute.
+pub const COMPUTING_TASK_WEIGHT: f64 = 0.8;
 /// Weight of waits for locks, pools and connections, plus half of their share.
 pub const WAIT_WEIGHT: f64 = 1.0;
 /// Weight of waits that follow each other and of waits for a limit, plus half of their share.
@@ -66,6 +70,8 @@ pub const MEMORY_WEIGHT: f64 = 0.9;
 pub const TASKS_WEIGHT: f64 = 0.8;
 /// Weight of received data that nobody reads.
 pub const UNREAD_WEIGHT: f64 = 0.8;
+/// Weight of received data that nobody reads while a client takes nothing, for which all may wait.
+pub const HELD_BY_CLIENT_WEIGHT: f64 = 1.5;
 /// Weight of threads outside of any runtime that compute all the time.
 pub const BUSY_THREAD_WEIGHT: f64 = 0.75;
 /// Weight of connections that wait to be accepted.
@@ -97,6 +103,8 @@ pub const SAMPLES_OF_EACH: f64 = 10.0;
 pub const LEAST_MS: f64 = 0.05;
 /// Smallest mean number of requests running or ready to run that is reported: a tenth of a CPU.
 pub const AT_WORK: f64 = 0.1;
+/// Shortest computing within a request, in milliseconds, that is a cause: what most handlers compute is far shorter.
+pub const COMPUTED_MS: f64 = 0.4;
 /// Calls one after another are a finding if running them together saves at least this share of a request's time: two
 /// equal calls that are nearly all of it save a half.
 pub const TOGETHER: f64 = 0.35;
@@ -144,6 +152,11 @@ pub const ONE_TASK_STANDSTILL: f64 = 0.5;
 /// Smallest share of the waits that one place in the code ends.
 pub const ONE_TASK_SHARE: f64 = 0.9;
 
+/// Requests at once, on average, that queue for the answers of one task.
+pub const ONE_TASK_QUEUE: f64 = 4.0;
+/// Fewest waits whose end was seen, from which it is no chance that one task ended them all.
+pub const ONE_TASK_SAMPLES: u64 = 10;
+
 // Threads.
 
 /// Smallest share of the time for which a thread that runs requests is blocked.
@@ -157,6 +170,8 @@ pub const FEWEST_OF_DISK: u64 = 2;
 pub const BUSY: f64 = 0.5;
 /// Smallest share of the time for which threads that run requests compute, if one of them did not yield for [`HELD`].
 pub const BUSY_WHILE_HELD: f64 = 0.1;
+/// Fewest CPUs that tasks which are no requests use at one place.
+pub const TASKS_CPUS: f64 = 0.08;
 /// Smallest share of the time for which one thread computes, if no heartbeat tells whether it yields.
 pub const BUSIEST: f64 = 0.9;
 /// Fewest threads of a blocking pool that have work at every moment, from which the pool may be full.
@@ -225,6 +240,10 @@ pub const LITTLE_MEMORY: i64 = 1 << 20;
 pub const GROWING_MEMORY: i64 = 4 << 20;
 /// Rise in the number of tasks or connections that is not reported; a fifth of the initial number is allowed too.
 pub const MORE: i64 = 100;
+/// Fewest new tasks for each request of a route that are put down to it.
+pub const SPAWNED_LEAST: f64 = 0.2;
+/// Most new tasks for each request of a route that are put down to it; more come from elsewhere.
+pub const SPAWNED_MOST: f64 = 5.0;
 /// Share of the descriptor limit in use from which it is reported.
 pub const DESCRIPTORS: f64 = 0.8;
 
@@ -248,3 +267,5 @@ pub const ACCEPT_LOOKS: u32 = 10;
 pub const LISTED_LINE: f64 = 0.05;
 /// Fewest looks in a row at which received data waits and none of it is read.
 pub const UNREAD_LOOKS: u32 = 10;
+/// Smallest share of all looks that these are.
+pub const UNREAD_SHARE: f64 = 0.5;

@@ -26,7 +26,7 @@ mod waits;
 pub use crate_of::crate_of;
 pub use names::{
     Carrier, LANGUAGE, PartMeaning, PathMeaning, carriers, carries_requests, is_framework_crate,
-    is_within, makes_client, place_of, public_path, starts_thread, waits_for_disk,
+    is_of_runtime, is_within, makes_client, place_of, public_path, starts_thread, waits_for_disk,
     waits_for_others,
 };
 pub use printable::printable;

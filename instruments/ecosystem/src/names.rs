@@ -83,6 +83,12 @@ pub fn carries_requests(function: &str) -> bool {
     }
 }
 
+/// Returns whether a function belongs to a runtime, or to a library by which it talks to others.
+pub fn is_of_runtime(function: &str) -> bool {
+    let place = place_of(crate_of(function));
+    place.is_some_and(|place| matches!(CARRIERS[place].part, "tokio" | "hyper"))
+}
+
 /// Returns whether a crate waits on behalf of others, so that its frames do not show the reason for the wait.
 pub fn waits_for_others(krate: &str) -> bool {
     static WAITING: LazyLock<Vec<&str>> =
@@ -217,6 +223,8 @@ meanings! {
     SqliteRead = "sqlite_read",
     /// Set of futures that are polled together.
     Set = "set",
+    /// Connection that is no request any more, such as a `WebSocket`.
+    Upgraded = "upgraded",
 }
 
 impl PartMeaning {

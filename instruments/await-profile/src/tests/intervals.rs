@@ -53,6 +53,7 @@ fn collect(seed: u64, stays: f64) -> Collected {
             child_is_member: false,
             has_several_children: false,
             release: None,
+            releaser: None,
             is_followed: false,
         });
         if collected.runs.end_at(moment + 1) {

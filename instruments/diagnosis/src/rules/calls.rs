@@ -177,6 +177,7 @@ mod tests {
             frames: requests.places[0].frames.clone(),
             by: vec![by.to_owned()],
             share,
+            ..crate::evidence::Release::default()
         }];
         evidence
     }

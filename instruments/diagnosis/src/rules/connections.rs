@@ -7,10 +7,10 @@ use crate::finding::{Finding, Words};
 use crate::rules::computing_worker::Computing;
 use crate::rules::{blocked_worker, calls};
 use crate::thresholds::{
-    ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED, HELD_LOOKS,
-    HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE, NAGLE_WEIGHT, OPENED, OPENED_PER_OPEN,
-    OPENED_PER_REQUEST, SHARED_CONNECTION_WEIGHT, SHARED_MS, STREAMS_WEIGHT, UNREAD_LOOKS,
-    UNREAD_WEIGHT,
+    ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED,
+    HELD_BY_CLIENT_WEIGHT, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE,
+    NAGLE_WEIGHT, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_CONNECTION_WEIGHT, SHARED_MS,
+    STREAMS_WEIGHT, UNREAD_LOOKS, UNREAD_WEIGHT,
 };
 use crate::waiting::Waiting;
 
@@ -189,28 +189,67 @@ pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
     let Some(connections) = &evidence.connections else {
         return findings;
     };
+    // A thread that does not yield reads nothing either: that is told as what it does.
+    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
+        return findings;
+    }
     for (name, peers, _) in named(connections) {
         if peers.unread == 0 {
             continue;
         }
-        let words = Words {
-            headline: format!(
-                "Nobody reads what came in on {} of {} connections {name}.",
-                peers.unread,
-                peers.open.max(peers.unread)
-            ),
-            seen: format!(
-                "Up to {} bytes wait on one of them, and none was read in the last {UNREAD_LOOKS} looks or more.",
-                peers.most_unread
-            ),
-            cause: "The task or thread that reads does something else first, is blocked, or holds the other end back on \
-                    purpose."
-                .to_owned(),
-            fix: "Read in a task of its own, or close what nobody will read.".to_owned(),
+        let headline = format!(
+            "Nobody reads what came in on {} of {} connections {name}",
+            peers.unread,
+            peers.open.max(peers.unread)
+        );
+        let waits = format!(
+            "Up to {} bytes wait on one of them, and none was read in the last {UNREAD_LOOKS} looks or more.",
+            peers.most_unread
+        );
+        let (weight, words) = if peers.untaken > 0 {
+            (
+                HELD_BY_CLIENT_WEIGHT,
+                held_by_client(evidence, peers, headline, &waits),
+            )
+        } else {
+            let words = Words {
+                headline: format!("{headline}."),
+                seen: waits,
+                cause: "The task or thread that reads does something else first, is blocked, or holds the other end back \
+                        on purpose."
+                    .to_owned(),
+                fix: "Read in a task of its own, or close what nobody will read.".to_owned(),
+            };
+            (UNREAD_WEIGHT, words)
         };
-        findings.push(Finding::fault("unread", UNREAD_WEIGHT, SEE, words));
+        findings.push(Finding::fault("unread", weight, SEE, words));
     }
     findings
+}
+
+/// Words for connections that nobody reads while the other end of another one takes nothing.
+fn held_by_client(evidence: &Evidence, peers: &Peers, headline: String, waits: &str) -> Words {
+    let clients = match peers.untaken {
+        1 => "1 client takes".to_owned(),
+        clients => format!("{clients} clients take"),
+    };
+    let mut seen = format!(
+        "{waits} Up to {} bytes wait for a client that takes nothing.",
+        peers.most_untaken
+    );
+    if let Some(others) = evidence.other_tasks() {
+        seen = format!("{seen} Tasks that are no requests run {}.", others.places);
+    }
+    Words {
+        headline: format!("{headline}, while {clients} nothing."),
+        seen,
+        cause: "A task sends to all clients in turn and waits for the one that takes nothing. The others wait for that task, \
+                or for a lock that it holds meanwhile."
+            .to_owned(),
+        fix: "Do not wait for a client: give each a bounded channel, use `try_send`, and close those that are too slow. Hold \
+              no lock while you send. To see the line, put the task into `debug_endpoints::watch`."
+            .to_owned(),
+    }
 }
 
 /// Many requests at once on few connections, which answer in turn.

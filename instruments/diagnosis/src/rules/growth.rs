@@ -6,7 +6,7 @@ use crate::rules::blocked_worker;
 use crate::rules::computing_worker::Computing;
 use crate::thresholds::{
     CONNECTIONS_WEIGHT, DESCRIPTORS, DESCRIPTORS_WEIGHT, GROWING_MEMORY, MEMORY_WEIGHT, MORE,
-    TASKS_WEIGHT,
+    SPAWNED_LEAST, SPAWNED_MOST, TASKS_WEIGHT,
 };
 
 /// Memory that grows so much that it is no warming up.
@@ -50,16 +50,21 @@ pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
     if !become_more(memory.tasks) || piles_up(evidence) {
         return Vec::new();
     }
-    let threads = evidence.threads.as_ref();
+    let growth = memory.tasks.growth() as f64;
+    let mut headline = format!(
+        "The tasks become more, by {:.0} a second",
+        growth / memory.seconds.max(f64::MIN_POSITIVE)
+    );
+    if let Some((route, each)) = for_each_request(evidence, growth) {
+        headline = format!("{headline}, about {each:.1} for each {route}");
+    }
     let mut seen = format!("There are {} tasks.", memory.tasks.to);
-    if let Some(others) = threads.and_then(|threads| threads.in_other_tasks()) {
+    if let Some(others) = evidence.other_tasks() {
+        headline = format!("{headline}: see {}", others.most);
         seen = format!("{seen} Tasks that are no requests run {}.", others.places);
     }
     let words = Words {
-        headline: format!(
-            "The tasks become more, by {:.0} a second.",
-            memory.tasks.growth() as f64 / memory.seconds.max(f64::MIN_POSITIVE)
-        ),
+        headline: format!("{headline}."),
         seen,
         cause: "Something spawns tasks that do not end, or not as soon as others come.".to_owned(),
         fix: "Look for a `spawn` in a handler whose task goes on when the client has left, or has no bound.".to_owned(),
@@ -70,6 +75,15 @@ pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
         "/debug/memory",
         words,
     )]
+}
+
+/// Returns the route that most requests are of, and the growth for each of them, if that is about a task or a few.
+fn for_each_request(evidence: &Evidence, growth: f64) -> Option<(&str, f64)> {
+    let requests = evidence.requests.as_ref()?;
+    let route = requests.whole().max_by_key(|route| route.ended())?;
+    let each = growth / route.ended().max(1) as f64;
+    let is_most = route.ended() * 2 > requests.finished() + requests.dropped();
+    (is_most && (SPAWNED_LEAST..=SPAWNED_MOST).contains(&each)).then_some((&*route.name, each))
 }
 
 /// Connections that are kept.
@@ -200,6 +214,31 @@ mod tests {
         };
         assert!(connections(&upstream(rises(0, MORE))).is_empty());
         assert!(!connections(&upstream(rises(0, MORE + 1))).is_empty());
+    }
+
+    #[test]
+    fn tasks_are_put_down_to_the_route_that_most_requests_are_of() {
+        let told = |each: f64, others| {
+            #[allow(clippy::cast_possible_truncation)]
+            let tasks = rises(0, (each * 2000.0).round() as i64);
+            let routes = [
+                crate::testing::route("POST /signup", 0.1, 2000),
+                crate::testing::route("GET /", 0.1, others),
+            ];
+            let mut evidence = crate::testing::evidence(&routes, &[]);
+            evidence.memory = Some(Memory {
+                seconds: 10.0,
+                tasks,
+                ..Memory::default()
+            });
+            super::tasks(&evidence)
+                .remove(0)
+                .headline
+                .contains("for each POST /signup")
+        };
+        assert!(told(SPAWNED_LEAST, 1999) && !told(SPAWNED_LEAST * 0.99, 1999));
+        assert!(told(SPAWNED_MOST, 1999) && !told(SPAWNED_MOST * 1.01, 1999));
+        assert!(!told(1.0, 2000));
     }
 
     #[test]

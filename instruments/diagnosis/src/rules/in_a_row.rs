@@ -167,6 +167,7 @@ mod tests {
                 frames: requests.places[0].frames.clone(),
                 by: vec!["(a timer)".to_owned()],
                 share,
+                ..crate::evidence::Release::default()
             }];
             !look(&evidence).is_empty()
         };

@@ -1,13 +1,14 @@
-//! Requests wait for one task that lets them go, and that stands still now and then.
+//! Requests wait for one task that lets them go: it stands still now and then, or it has one request after the other.
 
 use ecosystem::WaitKind;
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Release, Requests};
 use crate::finding::{Finding, Words};
 use crate::thresholds::{
-    DROPPED, MOST_OF_ROUTE, ONE_TASK_MS, ONE_TASK_SHARE, ONE_TASK_STANDSTILL, ONE_TASK_WEIGHT,
+    DROPPED, MOST_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE, ONE_TASK_SAMPLES, ONE_TASK_SHARE,
+    ONE_TASK_STANDSTILL, ONE_TASK_WEIGHT,
 };
-use crate::waiting::Waiting;
+use crate::waiting::{Waiting, parts};
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -15,67 +16,104 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     };
     // A standstill of an overloaded service, whose clients leave, is told by how requests end.
-    if requests.left_share() >= DROPPED {
-        return findings;
-    }
+    let is_overloaded = requests.left_share() >= DROPPED;
     for waiting in Waiting::all(evidence) {
         // A notification is waited for on purpose, as by a long poll.
         let is_of_task = matches!(waiting.kind(), WaitKind::Channel | WaitKind::Queue);
+        let is_long = waiting.ms.is_none_or(|ms| ms >= ONE_TASK_MS);
+        if !is_of_task || !is_long || !waiting.is_queue() || waiting.share < MOST_OF_ROUTE {
+            continue;
+        }
         // A body waits for each of its pieces, and none finishes while it is sent.
         let route = requests.route(&waiting.place().route);
-        let route = route.filter(|route| !route.is_part);
-        let standstill = route.map_or(0.0, |route| route.standstill);
-        let is_long = waiting.ms.is_none_or(|ms| ms >= ONE_TASK_MS);
-        if !is_of_task
-            || !waiting.is_queue()
-            || waiting.share < MOST_OF_ROUTE
-            || standstill < ONE_TASK_STANDSTILL
-            || !is_long
-        {
+        let Some(route) = route.filter(|route| !route.is_part) else {
             continue;
+        };
+        let Some((release, by)) = released(requests, &waiting) else {
+            continue;
+        };
+        if answers_in_turn(evidence, &waiting, release, by) {
+            findings.push(in_turn(evidence, &waiting, by));
+        } else if route.standstill >= ONE_TASK_STANDSTILL && !is_overloaded {
+            findings.push(stands_still(&waiting, release, by, route.standstill));
         }
-        let Some(release) = requests.release_of(waiting.place()) else {
-            continue;
-        };
-        let is_line = |by: &&String| by.ends_with(')') && !by.starts_with('(');
-        let Some(by) = release.by.iter().rev().find(is_line) else {
-            continue;
-        };
-        if release.share < ONE_TASK_SHARE {
-            continue;
-        }
-        let words = Words {
-            headline: format!(
-                "{} One place lets {:.0} % of them go: {by}.",
-                waiting.headline(),
-                release.share * 100.0
-            ),
-            seen: format!(
-                "{:.1} requests at once; for {standstill:.1} s none finished.",
-                waiting.in_flight
-            ),
-            cause: "The task that lets them go does something else in between: a branch of a `select!` that is always \
-                    ready and comes first, an `.await` for each message, or long work."
-                .to_owned(),
-            fix: "Look at what that task does between two messages. Put its future into \
-                  `debug_endpoints::watch(\"NAME\", …)` where it is spawned, and the await profile shows it."
-                .to_owned(),
-        };
-        findings.push(Finding::fault(
-            "one_task",
-            ONE_TASK_WEIGHT,
-            "/debug/await?format=json",
-            words,
-        ));
     }
     findings
+}
+
+/// Returns the code that lets nearly all of the waiting requests go, and its innermost line of the service.
+fn released<'a>(requests: &'a Requests, waiting: &Waiting) -> Option<(&'a Release, &'a str)> {
+    let release = requests.release_of(waiting.place())?;
+    let mut lines = release.by.iter().rev().map(String::as_str);
+    let by = lines.find(|by| by.ends_with(')') && !by.starts_with('('))?;
+    (release.share >= ONE_TASK_SHARE).then_some((release, by))
+}
+
+/// Returns whether one task alone answers the requests that queue for it, and works for one of them at a time, as far as
+/// was seen.
+fn answers_in_turn(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> bool {
+    // Only an answer is of a request of its own. A piece of news is for all who wait.
+    let is_answer = waiting.wait.what == "an answer of another task";
+    let is_one = release.tasks == 1 && release.samples >= ONE_TASK_SAMPLES;
+    let inside = parts(by).and_then(|(function, ..)| evidence.inside(function));
+    let has_several = inside.is_some_and(|inside| inside.runs_a_set);
+    is_answer && is_one && waiting.in_flight >= ONE_TASK_QUEUE && !has_several
+}
+
+fn in_turn(evidence: &Evidence, waiting: &Waiting, by: &str) -> Finding {
+    let mut seen = format!(
+        "{:.1} requests at once. The same task ended all of these waits.",
+        waiting.in_flight
+    );
+    let inside = parts(by).and_then(|(function, ..)| evidence.inside(function));
+    if let Some(inside) = inside {
+        seen = format!("{seen} Threads run it at {}.", inside.places);
+    }
+    let words = Words {
+        headline: format!(
+            "{} They queue for one task, which answers at {by}.",
+            waiting.headline()
+        ),
+        seen,
+        cause: "The task awaits something for each message before it takes the next one out of its channel.".to_owned(),
+        fix: "Spawn the work for each message, or keep several at a time (`buffer_unordered`), or have several such tasks. \
+              To see what it awaits, put its future into `debug_endpoints::watch(\"NAME\", …)`."
+            .to_owned(),
+    };
+    of(words)
+}
+
+fn stands_still(waiting: &Waiting, release: &Release, by: &str, standstill: f64) -> Finding {
+    of(Words {
+        headline: format!(
+            "{} One place lets {:.0} % of them go: {by}.",
+            waiting.headline(),
+            release.share * 100.0
+        ),
+        seen: format!(
+            "{:.1} requests at once; for {standstill:.1} s none finished.",
+            waiting.in_flight
+        ),
+        cause: "The task that lets them go does something else in between: a branch of a `select!` that is always ready and \
+                comes first, an `.await` for each message, or long work."
+            .to_owned(),
+        fix: "Look at what that task does between two messages. Put its future into \
+              `debug_endpoints::watch(\"NAME\", …)` where it is spawned, and the await profile shows it."
+            .to_owned(),
+    })
+}
+
+fn of(words: Words) -> Finding {
+    let see = "/debug/await?format=json";
+    Finding::fault("one_task", ONE_TASK_WEIGHT, see, words)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::evidence::Release;
-    use crate::testing::{both_sides, evidence, place, route};
+    use crate::testing::{both_sides, cpu_samples, evidence, place, route};
+    use crate::threads::testing::{WORKER, runs};
     use crate::thresholds::QUEUE;
 
     fn of(in_flight: f64, share: f64, standstill: f64, ms: f64, released: f64) -> Evidence {
@@ -94,8 +132,30 @@ mod tests {
             frames: waits.map(str::to_owned).to_vec(),
             by: vec!["shop::supervise (src/status.rs:31)".to_owned()],
             share: released,
+            samples: ONE_TASK_SAMPLES,
+            tasks: 2,
         }];
         evidence
+    }
+
+    #[test]
+    fn a_task_that_answers_in_turn_is_told_although_it_never_stands_still() {
+        let with = |tasks, samples, in_flight| {
+            let mut evidence = of(in_flight, 0.9, 0.0, 50.0, 1.0);
+            let release = &mut evidence.requests.as_mut().unwrap().releases[0];
+            (release.tasks, release.samples) = (tasks, samples);
+            evidence
+        };
+        both_sides(look, ONE_TASK_QUEUE, |many| with(1, ONE_TASK_SAMPLES, many));
+        let told = |tasks, samples| !look(&with(tasks, samples, 8.0)).is_empty();
+        assert!(told(1, ONE_TASK_SAMPLES) && !told(1, ONE_TASK_SAMPLES - 1));
+        assert!(!told(2, ONE_TASK_SAMPLES), "a task for each message");
+        assert!(!told(0, ONE_TASK_SAMPLES), "nobody knows");
+        let mut several = with(1, ONE_TASK_SAMPLES, 8.0);
+        let buffered = "futures_util::stream::stream::buffer_unordered::BufferUnordered::poll_next";
+        let stack = runs(9, &[WORKER, "shop::supervise", buffered, "shop::ask"]);
+        several.cpu = Some(std::sync::Arc::new(cpu_samples(vec![stack])));
+        assert!(look(&several).is_empty(), "several at a time");
     }
 
     #[test]

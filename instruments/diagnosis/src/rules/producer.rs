@@ -43,7 +43,7 @@ pub(crate) fn sender<'a>(
     let release = requests.release_of(waiting.place())?;
     let line = outermost_line(release).filter(|_| release.share >= ONE_TASK_SHARE)?;
     let (function, ..) = parts(line)?;
-    let inside = evidence.threads.as_ref()?.inside(function)?;
+    let inside = evidence.inside(function)?;
     Some((line, inside))
 }
 
@@ -99,6 +99,7 @@ mod tests {
             frames: receives.map(str::to_owned).to_vec(),
             by: vec!["shop::history (src/quotes.rs:63)".to_owned()],
             share: sent,
+            ..crate::evidence::Release::default()
         }];
         let worker = Thread::of("tokio worker", vec![runs(50, task)]);
         evidence.threads = of_threads(vec![worker], 0.0).threads;

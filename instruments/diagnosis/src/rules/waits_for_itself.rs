@@ -171,8 +171,7 @@ fn held_up(waiting: &Waiting, requests: &Requests, past: &Place) -> Finding {
 
 /// A channel from which its receiver takes nothing.
 fn not_received(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding {
-    let threads = evidence.threads.as_ref();
-    let others = threads.and_then(|threads| threads.in_other_tasks());
+    let others = evidence.other_tasks();
     let mut headline = format!("{} Its receiver takes nothing out.", waiting.headline());
     let mut seen = format!(
         "{} {}",

@@ -62,7 +62,15 @@ pub fn is_of_profiler<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> b
     let first = named
         .clone()
         .find(|name| is_profilers(name) || !is_language(&crate_of(name)));
-    first.is_some_and(is_profilers) || named.map(crate_of).any(|krate| krate == "debug_endpoints")
+    first.is_some_and(is_profilers)
+        || named.clone().any(takes_stack)
+        || named.map(crate_of).any(|krate| krate == "debug_endpoints")
+}
+
+/// Returns whether a function takes a request's stack for the await profile.
+fn takes_stack(function: &str) -> bool {
+    crate_of(function) == "await_profile"
+        && (function.contains("clone_waker") || function.contains("::capture_into"))
 }
 
 /// Returns why a thread that sleeps with this stack has nothing to do, or `None` if it has work.
@@ -104,7 +112,9 @@ impl Whose {
     pub fn of(function: &str, file: &str, is_foreign: bool) -> Self {
         let krate = crate_of(function);
         let is_known = waits_for_others(krate) || is_framework_crate(krate);
-        if place_of(krate).is_some() || is_profilers(function) || !function.contains("::") {
+        let path = function.split_once('<').map_or(function, |(path, _)| path);
+        let is_path = path.is_empty() || path.contains("::");
+        if place_of(krate).is_some() || is_profilers(function) || !is_path {
             Self::Plumbing
         } else if is_foreign || (file.is_empty() && is_known) {
             Self::Library
@@ -179,6 +189,8 @@ mod tests {
         for (function, whose) in [
             ("debug_endpoints::heartbeat::take", Whose::Plumbing),
             ("<await_profile::probe::Probe>::poll", Whose::Plumbing),
+            ("do_io<std::net::TcpStream>", Whose::Plumbing),
+            ("<shop::Cart as Clone>::clone", Whose::Own),
             ("shop::visit", Whose::Own),
         ] {
             assert_eq!(Whose::of(function, path, false), whose, "{function}");

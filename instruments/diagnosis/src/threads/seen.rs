@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use ecosystem::{PartMeaning, Role, carries_requests};
+use ecosystem::{PartMeaning, Role, carries_requests, crate_of, is_of_runtime};
 
+use super::cpu_samples::CpuSamples;
 use super::profile::{Frame, Stack, State, Thread, ThreadProfile};
 use crate::thresholds::{FEWEST_INSIDE, FEWEST_SAMPLES, MUCH_COMPUTING, PAST_LOCK};
 
@@ -55,43 +56,6 @@ impl ThreadProfile {
         listed(by_function(stacks))
     }
 
-    /// Returns where tasks that are no requests run or are blocked, or `None` if that was hardly seen.
-    pub(crate) fn in_other_tasks(&self) -> Option<Inside> {
-        let mut stacks = Vec::new();
-        for stack in self.drive().into_iter().flat_map(|thread| &thread.stacks) {
-            let is_task = passes(stack, PartMeaning::Task);
-            let mut frames = stack.frames.iter();
-            let is_request = frames.any(|frame| carries_requests(&frame.function));
-            if stack.state != State::Idle && is_task && !is_request && own(stack).is_some() {
-                stacks.push(stack);
-            }
-        }
-        Inside::of(stacks.into_iter())
-    }
-
-    /// Returns where threads run a function of the service and all that it calls, or `None` if that was hardly seen.
-    pub(crate) fn inside(&self, function: &str) -> Option<Inside> {
-        let mut stacks = Vec::new();
-        let (mut samples, mut of_sets) = (0, 0);
-        for stack in self.drive().into_iter().flat_map(|thread| &thread.stacks) {
-            let mut frames = stack.frames.iter();
-            if stack.state == State::Idle || !frames.any(|frame| is_function(frame, function)) {
-                continue;
-            }
-            samples += stack.samples;
-            // The rest of the frames is inside of the function.
-            if frames.any(|frame| PartMeaning::Set.fits(&frame.function)) {
-                of_sets += stack.samples;
-            }
-            stacks.push(stack);
-        }
-        let inside = Inside::of(stacks.into_iter())?;
-        Some(Inside {
-            runs_a_set: of_sets as f64 >= MUCH_COMPUTING * samples as f64,
-            ..inside
-        })
-    }
-
     /// Returns the place where busy threads of the blocking pool most often are.
     pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
         let threads = self.threads.iter();
@@ -115,6 +79,80 @@ impl ThreadProfile {
             1.0
         }
     }
+}
+
+/// Returns where tasks that are no requests run or are blocked, or `None` if that was hardly seen.
+pub(crate) fn in_other_tasks(
+    threads: Option<&ThreadProfile>,
+    cpu: Option<&CpuSamples>,
+) -> Option<Inside> {
+    let stacks = of_tasks(threads, cpu).into_iter();
+    Inside::of(stacks.filter(|stack| is_other_task(stack)))
+}
+
+/// Returns where threads run a function of the service and all that it calls, or `None` if that was hardly seen.
+pub(crate) fn inside(
+    threads: Option<&ThreadProfile>,
+    cpu: Option<&CpuSamples>,
+    function: &str,
+) -> Option<Inside> {
+    let mut stacks = Vec::new();
+    let (mut samples, mut of_sets) = (0, 0);
+    for stack in of_tasks(threads, cpu) {
+        let mut frames = stack.frames.iter();
+        if !frames.any(|frame| is_function(frame, function)) {
+            continue;
+        }
+        samples += stack.samples;
+        // The rest of the frames is inside of the function.
+        if frames.any(|frame| PartMeaning::Set.fits(&frame.function)) {
+            of_sets += stack.samples;
+        }
+        stacks.push(stack);
+    }
+    let inside = Inside::of(stacks.into_iter())?;
+    Some(Inside {
+        runs_a_set: of_sets as f64 >= MUCH_COMPUTING * samples as f64,
+        ..inside
+    })
+}
+
+/// Returns the stacks of threads that drive tasks, at work.
+fn of_tasks<'a>(threads: Option<&'a ThreadProfile>, cpu: Option<&'a CpuSamples>) -> Vec<&'a Stack> {
+    let mut stacks = Vec::new();
+    for thread in threads.map(ThreadProfile::drive).unwrap_or_default() {
+        let all = thread.stacks.iter();
+        stacks.extend(all.filter(|stack| stack.state != State::Idle));
+    }
+    stacks.extend(cpu.into_iter().flat_map(CpuSamples::of_tasks));
+    stacks
+}
+
+/// Returns whether a stack is of a task that serves no request: what called the service's code is no framework. A
+/// connection that was upgraded is no request any more.
+pub(crate) fn is_other_task(stack: &Stack) -> bool {
+    let is_own = |frame: &Frame| frame.own && !is_main(&frame.function);
+    let Some(first) = stack.frames.iter().position(is_own) else {
+        return false;
+    };
+    let mut callers = stack.frames[..first].iter();
+    let is_request = callers.any(|frame| {
+        carries_requests(&frame.function) && !PartMeaning::Upgraded.fits(&frame.function)
+    });
+    !is_request && passes(stack, PartMeaning::Task)
+}
+
+/// Returns whether a stack is of a request that the await profile watches.
+pub(crate) fn is_watched_request(stack: &Stack) -> bool {
+    let mut frames = stack.frames.iter();
+    frames.any(|frame| crate_of(&frame.function) == "await_profile")
+}
+
+/// Returns whether the service's innermost function computes, or calls a library that does, and does not talk to a
+/// runtime or a socket.
+pub(crate) fn computes(stack: &Stack) -> bool {
+    let mut called = inner(stack).iter();
+    own(stack).is_some() && !called.any(|frame| is_of_runtime(&frame.function))
 }
 
 /// Places at which threads run a task.

@@ -1,12 +1,14 @@
 //! Names for sampled addresses.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::calls::{CLIENTS, EVENTS, SEMAPHORE, SIGNALS, call_by_name, call_name, text};
 use super::sampler::{Moment, Running, Sampled, Samples};
+use crate::threads::cpu_samples::{CpuSamples, CpuThread};
 use crate::threads::profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
-use crate::threads::roles::{Whose, idle, label, role_of};
+use crate::threads::roles::{Whose, idle, is_of_profiler, label, role_of};
 
 /// One function at an address.
 #[derive(Clone, Debug)]
@@ -66,6 +68,58 @@ impl ThreadProfile {
             longest_stop_us: samples.longest_stop.as_secs_f64() * 1e6,
             note: refused.or_else(|| names.note(&known)),
             threads,
+        }
+    }
+}
+
+/// Most stacks of CPU samples that are kept, the most frequent ones, of some ten kilobytes each.
+const MOST_CPU_STACKS: usize = 1_000;
+
+impl CpuSamples {
+    /// Makes the samples of these stacks: each has its thread's number, its addresses from the innermost outwards, and its
+    /// number of samples. Stacks of profilers are left out.
+    pub fn new<'a>(
+        stacks: impl Iterator<Item = (i32, &'a [usize], u64)>,
+        period: Duration,
+        names: &mut dyn Names,
+    ) -> Self {
+        let mut stacks: Vec<_> = stacks.collect();
+        stacks.sort_by_key(|(.., samples)| Reverse(*samples));
+        stacks.truncate(MOST_CPU_STACKS);
+        let mut known: HashMap<usize, Vec<NamedFrame>> = HashMap::new();
+        let mut threads: BTreeMap<i32, CpuThread> = BTreeMap::new();
+        for (tid, addresses, samples) in stacks {
+            for &address in addresses {
+                let named = known.entry(address);
+                named.or_insert_with(|| names.functions(address));
+            }
+            let frames = frames(addresses, &known, names);
+            let functions: Vec<&str> = frames.iter().map(|frame| frame.function.as_str()).collect();
+            if is_of_profiler(functions.iter().copied()) {
+                continue;
+            }
+            let role = role_of(&functions);
+            let thread = threads.entry(tid).or_insert_with(|| CpuThread {
+                began_requests: names.has_begun_requests(tid),
+                ..CpuThread::default()
+            });
+            thread.is_runtime |= role.is_some_and(ecosystem::Role::is_runtime);
+            thread.stacks.push(Stack {
+                samples,
+                state: State::Running,
+                text: "(running)".to_owned(),
+                call: None,
+                works_in: frames
+                    .last()
+                    .and_then(|frame| call_by_name(&frame.function)),
+                wchan: None,
+                own: None,
+                frames,
+            });
+        }
+        Self {
+            period_s: period.as_secs_f64(),
+            threads: threads.into_values().collect(),
         }
     }
 }

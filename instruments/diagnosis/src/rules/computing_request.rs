@@ -1,0 +1,144 @@
+//! Requests compute for most of their time, although no thread is busy: the same work is done again for each of them.
+
+use ecosystem::WaitKind;
+
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Words};
+use crate::rules::blocked_worker;
+use crate::rules::computing_worker::Computing;
+use crate::threads::seen::{computes, is_told, is_watched_request, most_frequent, own, place};
+use crate::thresholds::{
+    COMPUTED_MS, COMPUTING_REQUEST_WEIGHT, FEWEST_SAMPLES, MOST_COMPUTING, MUCH_OF_ROUTE,
+};
+use crate::waiting::Waiting;
+
+pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
+    finding(evidence).into_iter().collect()
+}
+
+fn finding(evidence: &Evidence) -> Option<Finding> {
+    let cpu = evidence.cpu.as_ref()?;
+    // What keeps threads busy is told as that.
+    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
+        return None;
+    }
+    let mut waits = Waiting::all(evidence).into_iter();
+    let running = waits.find(|waiting| waiting.kind() == WaitKind::Running)?;
+    let ms = running.ms?;
+    if running.share < MUCH_OF_ROUTE || ms < COMPUTED_MS {
+        return None;
+    }
+    let is_request = |stack: &&crate::threads::Stack| is_watched_request(stack);
+    let (_, all) = most_frequent(cpu.stacks().filter(is_request))?;
+    let at_work = cpu
+        .stacks()
+        .filter(is_request)
+        .filter(|stack| own(stack).is_some() && computes(stack));
+    let (found, _) = most_frequent(at_work)?;
+    let share = found.samples as f64 / all.max(1) as f64;
+    let each_ms = found.samples as f64 * cpu.period_s * 1e3 / running.ended.max(1) as f64;
+    // The samples are of all routes, so the time that they stand for is compared with that of these routes.
+    let is_much = share >= MOST_COMPUTING && each_ms >= COMPUTED_MS / 2.0;
+    if !is_much || found.samples < FEWEST_SAMPLES || !is_told(found.most) {
+        return None;
+    }
+    let latency = running.latency_ms.unwrap_or(ms);
+    let words = Words {
+        headline: format!(
+            "{}: {ms:.1} of {latency:.1} ms computing, most of it at {}.",
+            running.routes(),
+            place(found.most)
+        ),
+        seen: format!(
+            "{:.0} % of {all} samples of requests' CPU time are there, about {each_ms:.1} ms for each request.",
+            share * 100.0
+        ),
+        cause: "The same work is done again for each request: a large value is copied, searched from its beginning, or \
+                made anew."
+            .to_owned(),
+        fix: "Do it once and share it (`Arc`), or look it up in a map; see the CPU profile for what it calls.".to_owned(),
+    };
+    let weight = COMPUTING_REQUEST_WEIGHT;
+    let see = "/debug/pprof/last?format=svg";
+    Some(Finding::fault("computing_request", weight, see, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::testing::{both_sides, cpu_samples, evidence, place, route};
+    use crate::threads::testing::{WORKER, runs};
+
+    const PROBE: &str = "await_profile::probe::Probe::poll";
+
+    /// Requests that run for so many milliseconds each, a share of their time, with so many samples at one place of 100.
+    fn running(ms: f64, share: f64, samples: u64) -> Evidence {
+        let in_flight = 0.2;
+        let finished = in_flight * share * 10_000.0 / ms;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let mut evidence = evidence(
+            &[route("GET /page", in_flight, finished as u64)],
+            &[place("GET /page", &["(running)"], in_flight * share)],
+        );
+        let stacks = vec![
+            runs(
+                samples,
+                &[
+                    WORKER,
+                    PROBE,
+                    "shop::settings",
+                    "hashbrown::map::HashMap::clone",
+                ],
+            ),
+            runs(
+                100 - samples,
+                &[
+                    WORKER,
+                    PROBE,
+                    "shop::page",
+                    "tokio::net::TcpStream::poll_write",
+                ],
+            ),
+        ];
+        evidence.cpu = Some(Arc::new(cpu_samples(stacks)));
+        evidence
+    }
+
+    #[test]
+    fn work_of_each_request_is_told_on_the_right_side_of_each_threshold() {
+        both_sides(look, COMPUTED_MS, |ms| running(ms, 0.9, 90));
+        both_sides(look, MUCH_OF_ROUTE, |share| running(1.0, share, 90));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        both_sides(look, MOST_COMPUTING, |share| {
+            running(1.0, 0.9, (100.0 * share) as u64)
+        });
+        let found = look(&running(1.0, 0.9, 90)).remove(0);
+        assert!(
+            found
+                .headline
+                .starts_with("GET /page: 1.0 of 1.1 ms computing, most of it at shop::settings."),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn work_of_others_and_of_few_samples_is_none() {
+        let mut few = running(1.0, 0.9, 90);
+        let stacks = |function, samples| {
+            let stacks = vec![runs(samples, &[WORKER, function, "shop::settings"])];
+            Some(Arc::new(cpu_samples(stacks)))
+        };
+        for (function, samples, is_told) in [
+            (PROBE, 100, true),
+            ("tokio::runtime::task::raw::poll", 100, false),
+        ] {
+            few.cpu = stacks(function, samples);
+            assert_eq!(!look(&few).is_empty(), is_told, "{function}");
+        }
+        // A fifth of a CPU for 10 s are more samples than this: so few may be chance.
+        few.cpu = stacks(PROBE, FEWEST_SAMPLES - 1);
+        assert!(look(&few).is_empty());
+    }
+}
