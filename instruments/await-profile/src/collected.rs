@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::interval::Runs;
 use crate::raw_stack::RawStack;
@@ -40,8 +40,8 @@ pub(crate) struct Sample {
     pub(crate) has_several_children: bool,
     /// Stack that woke the request out of this wait, among the `releases`.
     pub(crate) release: Option<StackId>,
-    /// Number of the task that did so, if it is known.
-    pub(crate) releaser: Option<u64>,
+    /// Moment of that wake, and the number of the task that made it, if it is known; once for each wake.
+    pub(crate) releaser: Option<(Instant, Option<u64>)>,
     /// True if the next poll after the wake was captured for this sample. Its waits are the first of the sample's
     /// `follow_ups`; there are none if the request ended.
     pub(crate) is_followed: bool,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 use ecosystem::{ONE_OF_SEVERAL, PathMeaning, Wait};
 
@@ -67,7 +68,14 @@ pub struct Release {
     pub samples: u64,
     /// Number of tasks that ran this code then; 0 if that is not known.
     pub tasks: usize,
+    /// Number of wakes behind this share: several samples may fall on one wait.
+    pub wakes: usize,
+    /// Time between two of these wakes, in milliseconds, than which a tenth of the times are shorter; `None` if there are few.
+    pub short_gap_ms: Option<f64>,
 }
+
+/// Fewest wakes of which the times between them are told.
+const FEWEST_WAKES: usize = 10;
 
 /// Wakes by one place in the code.
 #[derive(Default)]
@@ -76,6 +84,7 @@ struct Wakes {
     samples: u64,
     /// Tasks that made them, `None` if one is not known.
     tasks: BTreeSet<Option<u64>>,
+    at: Vec<Instant>,
 }
 
 impl Wakes {
@@ -86,6 +95,17 @@ impl Wakes {
         } else {
             self.tasks.len()
         }
+    }
+
+    fn short_gap_ms(&mut self) -> Option<f64> {
+        self.at.sort_unstable();
+        let mut gaps: Vec<Duration> = Vec::new();
+        for pair in self.at.windows(2) {
+            gaps.push(pair[1] - pair[0]);
+        }
+        gaps.sort_unstable();
+        let short = gaps.get(gaps.len() / 10)?;
+        (self.at.len() >= FEWEST_WAKES).then_some(short.as_secs_f64() * 1e3)
     }
 }
 
@@ -112,7 +132,10 @@ impl Profile {
             let wakes = waits.entry(place).or_default().entry(by).or_default();
             wakes.weight += self.weight_of(sample);
             wakes.samples += 1;
-            wakes.tasks.insert(sample.releaser);
+            if let Some((at, task)) = sample.releaser {
+                wakes.at.push(at);
+                wakes.tasks.insert(task);
+            }
         }
         let sum = |by: &WakesBy| by.values().map(|wakes| wakes.weight).sum::<f64>();
         let mut waits: Vec<_> = waits
@@ -123,12 +146,14 @@ impl Profile {
         let releases = waits.into_iter().flat_map(|(total, place, by)| {
             let mut by: Vec<_> = by.into_iter().collect();
             by.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
-            by.into_iter().map(move |(by, wakes)| Release {
+            by.into_iter().map(move |(by, mut wakes)| Release {
                 frames: place.clone(),
                 by,
                 share: wakes.weight / total,
                 samples: wakes.samples,
                 tasks: wakes.tasks(),
+                wakes: wakes.at.len(),
+                short_gap_ms: wakes.short_gap_ms(),
             })
         });
         releases.collect()

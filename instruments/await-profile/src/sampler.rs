@@ -345,11 +345,11 @@ impl Sampler {
         self.gather_follow_ups();
         for wake in self.session.take_releases() {
             let release = self.collected.releases.intern(wake.stack);
-            let mut is_first = wake.is_first;
+            let (mut is_first, mut by) = (wake.is_first, wake.by);
             for index in wake.samples {
                 if let Some(sample) = self.collected.samples.get_mut(index as usize) {
                     sample.release = release;
-                    sample.releaser = wake.task;
+                    sample.releaser = by.take();
                     sample.is_followed = std::mem::take(&mut is_first);
                 }
             }

@@ -67,8 +67,8 @@ pub(crate) struct Watch {
     /// Stack that woke the request. Its room is reserved from the start, since a wake may happen under
     /// any lock.
     pub(crate) woken_from: Vec<usize>,
-    /// Number of the task that woke the request, if it is known.
-    pub(crate) woken_by: Option<u64>,
+    /// Moment of that wake, and the number of the task that made it, if it is known.
+    pub(crate) woken_by: Option<(Instant, Option<u64>)>,
     /// Sample that stands for the request in its follow-ups: the first mark of the first captured poll.
     first: u32,
     /// Waits of earlier polls, with the time of the poll.
@@ -107,8 +107,8 @@ pub(crate) struct Wake {
     pub(crate) is_first: bool,
     /// Stack that woke the request.
     pub(crate) stack: RawStack,
-    /// Number of the task that woke the request, if it is known.
-    pub(crate) task: Option<u64>,
+    /// Moment of that wake, and the number of the task that made it, if it is known.
+    pub(crate) by: Option<(Instant, Option<u64>)>,
 }
 
 /// Most frames of the stack of a wake; deeper stacks are cut at their outer end.
@@ -168,7 +168,7 @@ impl Watch {
             is_first: samples.first() == Some(&self.first),
             samples,
             stack,
-            task: self.woken_by,
+            by: self.woken_by,
         });
     }
 

@@ -179,7 +179,7 @@ impl Slot {
             }) = rare.as_deref_mut()
             {
                 capture_into(&mut watch.woken_from);
-                watch.woken_by = task::number();
+                watch.woken_by = Some((Instant::now(), task::number()));
             }
         }
     }

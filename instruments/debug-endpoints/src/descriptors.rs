@@ -37,6 +37,9 @@ pub(crate) fn take(until: &Until<'_>) -> Option<Descriptors> {
             // Listing the descriptors takes one itself.
             seen.none_left += 1;
             seen.most_open = seen.most_open.max(seen.limit);
+            if seen.by_kind.is_empty() {
+                seen.by_kind = by_kind();
+            }
         }
         if until.is_over() {
             return Some(seen);

@@ -69,8 +69,9 @@ pub(crate) fn requests(summary: &Summary, profiler: &AwaitProfiler) -> Requests 
             frames,
             by: release.by.clone(),
             share: release.share,
-            samples: release.samples,
             tasks: release.tasks,
+            wakes: release.wakes,
+            short_gap_ms: release.short_gap_ms,
         });
     }
     for unpolled in &summary.unpolled {

@@ -1,7 +1,7 @@
 //! All instruments at once for some seconds, and their findings together.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use diagnosis::{Evidence, Neighbours, Process, Report};
@@ -35,10 +35,9 @@ impl WithText {
 
 /// Runs all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
 pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
-    let before = ProcessTime::now();
     let neighbours = Neighbours::begin(Process::this());
     let runtimes = || shared.runtimes.all();
-    let (waits, threads, heartbeat, memory, sockets, descriptors, cpu) = tokio::join!(
+    let (waits, threads, heartbeat, memory, sockets, descriptors, cpu, cpus_used) = tokio::join!(
         shared.waits.record(duration, None),
         shared.threads.record(duration),
         heartbeat::watch(runtimes(), duration),
@@ -48,12 +47,13 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
         shared
             .cpu
             .record_samples(duration, CpuProfiler::DEFAULT_FREQUENCY),
+        cpus_used(duration),
     );
     let seconds = duration.as_secs_f64();
     let mut seen = Evidence {
         seconds,
         cpus: cpus(),
-        cpus_used: before.elapsed().as_secs_f64() / seconds,
+        cpus_used,
         cpus_of_others: neighbours.and_then(|neighbours| neighbours.cpus_used()),
         ..Evidence::default()
     };
@@ -97,6 +97,13 @@ fn told<T>(name: &str, told: Result<T, EndpointError>, not_seen: &mut Vec<String
             None
         }
     }
+}
+
+/// Returns the mean number of CPUs that the process keeps busy for `duration`.
+async fn cpus_used(duration: Duration) -> f64 {
+    let (began, before) = (Instant::now(), ProcessTime::now());
+    tokio::time::sleep(duration).await;
+    before.elapsed().as_secs_f64() / began.elapsed().as_secs_f64()
 }
 
 fn cpus() -> usize {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use crate::Process;
 
@@ -33,11 +34,20 @@ pub fn open(process: Process) -> io::Result<u64> {
 /// Returns the numbers of open descriptors by their kind.
 pub fn by_kind(process: Process) -> BTreeMap<String, u64> {
     let mut kinds = BTreeMap::new();
-    let Ok(listed) = fs::read_dir(process.path("fd")) else {
-        return kinds;
-    };
-    for entry in listed.flatten().take(MOST_KINDS) {
-        if let Ok(target) = fs::read_link(entry.path()) {
+    let folder = process.path("fd");
+    let mut paths = Vec::new();
+    if let Ok(listed) = fs::read_dir(&folder) {
+        for entry in listed.flatten().take(MOST_KINDS) {
+            paths.push(entry.path());
+        }
+    } else {
+        // A list takes a descriptor, and perhaps none is left. The system gives the smallest numbers first.
+        for number in 0..MOST_KINDS {
+            paths.push(Path::new(&folder).join(number.to_string()));
+        }
+    }
+    for path in paths {
+        if let Ok(target) = fs::read_link(path) {
             *kinds.entry(kind(&target.to_string_lossy())).or_default() += 1;
         }
     }

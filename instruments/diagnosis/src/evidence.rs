@@ -264,10 +264,12 @@ pub struct Release {
     pub by: Vec<String>,
     /// Share of the waits there that this code ended, from 0 to 1.
     pub share: f64,
-    /// Number of samples behind this share.
-    pub samples: u64,
     /// Number of tasks that ran this code then; 0 if that is not known.
     pub tasks: usize,
+    /// Number of waits whose end was seen.
+    pub wakes: usize,
+    /// Time between two ends, in milliseconds, than which a tenth of the times are shorter; `None` if there are few.
+    pub short_gap_ms: Option<f64>,
 }
 
 /// Futures that requests hold and do not poll while they await something else.
@@ -476,7 +478,8 @@ pub struct Peers {
     pub unread: usize,
     /// Most bytes that waited on one of them.
     pub most_unread: u32,
-    /// Connections whose other end had taken nothing for as many looks, of what was written to it.
+    /// Connections on which much that was written waited to be taken at as many looks
+    /// ([`SLOW_CLIENT_BYTES`](crate::thresholds::SLOW_CLIENT_BYTES)).
     pub untaken: usize,
     /// Most bytes that waited for one of them.
     pub most_untaken: u32,

@@ -88,6 +88,13 @@ impl Outcomes {
     }
 }
 
+impl Outcomes {
+    /// Returns whether requests passed the layer.
+    fn are_any(&self) -> bool {
+        self.finished > 0 || self.dropped > 0 || self.in_flight > 0.0
+    }
+}
+
 impl Report {
     /// Judges the evidence by all rules. This takes a while, because it adds up many stacks.
     pub fn new(evidence: &Evidence) -> Self {
@@ -162,6 +169,13 @@ impl Report {
                 self.cpus_in_words()
             );
         };
+        if !outcomes.are_any() && outcomes.upgraded == 0 {
+            return format!(
+                "In {:.0} s no request passed the layer; {} used.",
+                self.seconds,
+                self.cpus_in_words()
+            );
+        }
         let mut head = format!(
             "In {:.0} s {} requests were answered",
             self.seconds, outcomes.finished
@@ -215,7 +229,7 @@ impl Report {
         let Some(outcomes) = &self.outcomes else {
             return "No fault stands out in what was seen.".to_owned();
         };
-        let asked = outcomes.finished > 0 || outcomes.in_flight > 0.0;
+        let asked = outcomes.are_any();
         if !asked && outcomes.upgraded > 0 {
             let mut says = "No request came by. The await profile does not see the tasks of connections that were \
                             upgraded, such as WebSockets."
@@ -229,7 +243,9 @@ impl Report {
             );
         }
         if !asked {
-            return "No request came by: put load on the service, and look again.".to_owned();
+            return "No fault stands out in what was seen, and requests were not: none came, or they do not pass the layer, as \
+                    those of actix."
+                .to_owned();
         }
         if !self.bounds.is_empty() {
             return "Requests wait at a bound: it is too small, or those past it do more than they have to, or it is on \

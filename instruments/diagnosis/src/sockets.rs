@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::Process;
 use crate::evidence::{Connections, Part, Peers};
-use crate::thresholds::{UNREAD_LOOKS, UNREAD_SHARE};
+use crate::thresholds::{SLOW_CLIENT_BYTES, UNREAD_LOOKS, UNREAD_SHARE};
 
 /// Most connections that are told apart.
 const MOST_CONNECTIONS: usize = 200_000;
@@ -184,6 +184,8 @@ pub struct Watched {
 /// Data that waits on connections, one way.
 #[derive(Default)]
 struct Waiting {
+    /// True if it still waits when some of it was taken.
+    may_fall: bool,
     last: HashMap<Ends, Data>,
     /// Data at the look that goes on.
     now: HashMap<Ends, Data>,
@@ -195,7 +197,7 @@ struct Data {
     side: Side,
     /// Bytes at the last look.
     bytes: u32,
-    /// Looks in a row at which it did not become less.
+    /// Looks in a row at which it waited.
     looks: u32,
 }
 
@@ -203,7 +205,8 @@ impl Waiting {
     /// Adds a connection at this look.
     fn add(&mut self, ends: Ends, side: Side, bytes: Option<u32>) {
         if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
-            let before = self.last.get(&ends).filter(|old| old.bytes <= bytes);
+            let before = self.last.get(&ends);
+            let before = before.filter(|old| self.may_fall || old.bytes <= bytes);
             let looks = before.map_or(0, |old| old.looks) + 1;
             self.now.insert(ends, Data { side, bytes, looks });
         }
@@ -277,7 +280,9 @@ impl Watched {
             peers.queued_looks += u32::from(socket.is_queued);
             peers.held_looks += u32::from(socket.is_held_by_nagle);
             self.unread.add(ends, side, socket.unread);
-            self.unsent.add(ends, side, socket.unsent);
+            let unsent = socket.unsent.filter(|bytes| *bytes >= SLOW_CLIENT_BYTES);
+            self.unsent.may_fall = true;
+            self.unsent.add(ends, side, unsent);
             if let Some(round_trip_us) = socket.round_trip_us {
                 let (sum, count) = self.round_trips.entry(side).or_default();
                 *sum += f64::from(round_trip_us) / 1e3;

@@ -125,6 +125,8 @@ pub const ENDED_BY_TIMER: f64 = 0.1;
 pub const MUCH_OF_ALL: f64 = 0.4;
 /// Mean number of requests at once from which one waits for another.
 pub const QUEUE: f64 = 1.0;
+/// Largest mean number of requests at work with what a pool lends, at which the pool seems to have one.
+pub const ONE_AT_WORK: f64 = 1.0;
 /// Requests at once on one HTTP/2 connection from which they may queue for it.
 pub const MANY_STREAMS: f64 = 6.0;
 /// Requests at once on one connection to a database, which answers them in turn, from which they queue for it.
@@ -154,8 +156,11 @@ pub const ONE_TASK_SHARE: f64 = 0.9;
 
 /// Requests at once, on average, that queue for the answers of one task.
 pub const ONE_TASK_QUEUE: f64 = 4.0;
-/// Fewest waits whose end was seen, from which it is no chance that one task ended them all.
-pub const ONE_TASK_SAMPLES: u64 = 10;
+/// Smallest share of these waits whose end was seen: between those that were not, the gaps would be too long.
+pub const SEEN_ENDS: f64 = 0.3;
+/// Smallest gap between two answers, as a share of the mean, than which nine tenths are longer, of a task that has one
+/// request at a time. Of answers at random times, a tenth of the gaps are shorter than a tenth of the mean.
+pub const EVEN_GAP: f64 = 0.25;
 
 // Threads.
 
@@ -267,5 +272,7 @@ pub const ACCEPT_LOOKS: u32 = 10;
 pub const LISTED_LINE: f64 = 0.05;
 /// Fewest looks in a row at which received data waits and none of it is read.
 pub const UNREAD_LOOKS: u32 = 10;
+/// Fewest bytes that wait for a client who takes its data too slowly.
+pub const SLOW_CLIENT_BYTES: u32 = 64 << 10;
 /// Smallest share of all looks that these are.
 pub const UNREAD_SHARE: f64 = 0.5;

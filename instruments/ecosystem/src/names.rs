@@ -225,6 +225,8 @@ meanings! {
     Set = "set",
     /// Connection that is no request any more, such as a `WebSocket`.
     Upgraded = "upgraded",
+    /// Call that opens a file.
+    OpensFile = "opens_file",
 }
 
 impl PartMeaning {

@@ -58,7 +58,8 @@ impl<'a> Computing<'a> {
 
     fn finding(&self, evidence: &Evidence) -> Finding {
         let (busy, share) = (self.busy * 100.0, self.share * 100.0);
-        let mut seen = format!("They compute {busy:.0} % of the time, {share:.0} % of that there");
+        let mut seen =
+            format!("They compute {busy:.0} % of the time, {share:.0} % of that in this function");
         // Without a heartbeat nobody knows whether they yield.
         if evidence.runtimes.is_empty() {
             seen += ".";
@@ -71,7 +72,7 @@ impl<'a> Computing<'a> {
             .map_or(1.0, |threads| threads.cpu_share());
         if had_cpu < 0.8 {
             seen = format!(
-                "{seen} For {:.0} % of the time the machine had no CPU for them.",
+                "{seen} For {:.0} % of the time in which they wanted a CPU, they had none.",
                 (1.0 - had_cpu) * 100.0
             );
         }
@@ -256,7 +257,7 @@ mod tests {
         assert!(
             found
                 .seen
-                .contains("For 90 % of the time the machine had no CPU"),
+                .contains("For 90 % of the time in which they wanted a CPU"),
             "{found:?}"
         );
     }

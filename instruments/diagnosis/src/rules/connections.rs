@@ -230,20 +230,20 @@ pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
 /// Words for connections that nobody reads while the other end of another one takes nothing.
 fn held_by_client(evidence: &Evidence, peers: &Peers, headline: String, waits: &str) -> Words {
     let clients = match peers.untaken {
-        1 => "1 client takes".to_owned(),
-        clients => format!("{clients} clients take"),
+        1 => "1 client takes its data".to_owned(),
+        clients => format!("{clients} clients take their data"),
     };
     let mut seen = format!(
-        "{waits} Up to {} bytes wait for a client that takes nothing.",
+        "{waits} At all of these looks, up to {} bytes waited for a client to take them.",
         peers.most_untaken
     );
     if let Some(others) = evidence.other_tasks() {
         seen = format!("{seen} Tasks that are no requests run {}.", others.places);
     }
     Words {
-        headline: format!("{headline}, while {clients} nothing."),
+        headline: format!("{headline}, while {clients} too slowly."),
         seen,
-        cause: "A task sends to all clients in turn and waits for the one that takes nothing. The others wait for that task, \
+        cause: "A task sends to all clients in turn and waits for the slowest. The others wait for that task, \
                 or for a lock that it holds meanwhile."
             .to_owned(),
         fix: "Do not wait for a client: give each a bounded channel, use `try_send`, and close those that are too slow. Hold \

@@ -94,7 +94,7 @@ impl Burst {
             .unwrap_or_default();
         let words = Words {
             headline: format!(
-                "{}: {:.0} requests at once do the same work at {line}.",
+                "{}: {:.0} requests at once do work at {line} that most requests do not need.",
                 first.routes(),
                 in_flight / (1.0 - absent).max(ABSENT)
             ),
@@ -116,7 +116,9 @@ impl Burst {
 
 /// Formats a time that may be short: `0.02 ms`, `12 ms`.
 fn short(ms: f64) -> String {
-    if ms < 1.0 {
+    if ms < 0.01 {
+        "0.01 ms".to_owned()
+    } else if ms < 1.0 {
         format!("{ms:.2} ms")
     } else {
         format!("{ms:.0} ms")
@@ -167,7 +169,7 @@ mod tests {
         let found = look(&of(20.0, 0.9, 0.5, PASSES_BY * 0.99)).remove(0);
         assert_eq!(
             found.headline,
-            "GET /stats: 40 requests at once do the same work at shop::compute (src/stats.rs:28)."
+            "GET /stats: 40 requests at once do work at shop::compute (src/stats.rs:28) that most requests do not need."
         );
     }
 }

@@ -1,9 +1,12 @@
 //! Memory, tasks or connections become more all the time, or descriptors run out.
 
+use ecosystem::PartMeaning;
+
 use crate::evidence::{Evidence, Part};
 use crate::finding::{Finding, Words};
 use crate::rules::blocked_worker;
 use crate::rules::computing_worker::Computing;
+use crate::threads::seen::{inner_passes, most_frequent, own, place};
 use crate::thresholds::{
     CONNECTIONS_WEIGHT, DESCRIPTORS, DESCRIPTORS_WEIGHT, GROWING_MEMORY, MEMORY_WEIGHT, MORE,
     SPAWNED_LEAST, SPAWNED_MOST, TASKS_WEIGHT,
@@ -15,7 +18,8 @@ pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
         return Vec::new();
     };
     let least = GROWING_MEMORY.max(memory.live.from / 10);
-    if !memory.live.rises_by_more_than(least) || piles_up(evidence) {
+    // Tasks that become more take memory, and are told as that.
+    if !memory.live.rises_by_more_than(least) || become_more(memory.tasks) {
         return Vec::new();
     }
     let words = Words {
@@ -137,13 +141,19 @@ pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
     if !listed.is_empty() {
         seen.push(format!("Open: {}.", listed.join(", ")));
     }
-    if descriptors.none_left > 0 {
-        seen.push("At times none was left.".to_owned());
-    }
     let words = Words {
         headline: format!(
-            "{} of {} file descriptors are open: soon nothing can be opened or accepted.",
-            descriptors.most_open, descriptors.limit
+            "{} of {} file descriptors are open: {} can be opened or accepted{}.",
+            descriptors.most_open,
+            descriptors.limit,
+            if descriptors.none_left > 0 {
+                "at times nothing"
+            } else {
+                "soon nothing"
+            },
+            opened_at(evidence)
+                .map(|place| format!(". Files are opened at {place}"))
+                .unwrap_or_default()
         ),
         seen: seen.join(" "),
         cause: "Files or connections are kept, or the limit is too low for the number of clients.".to_owned(),
@@ -155,6 +165,16 @@ pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
         "/debug/memory",
         words,
     )]
+}
+
+/// Returns the line of the service that opens files, if one was seen to.
+fn opened_at(evidence: &Evidence) -> Option<String> {
+    let cpu = evidence.cpu.iter().flat_map(|cpu| cpu.stacks());
+    let threads = evidence.threads.iter();
+    let stacks = threads.flat_map(|threads| threads.stacks()).chain(cpu);
+    let opens = stacks.filter(|stack| inner_passes(stack, PartMeaning::OpensFile));
+    let (found, _) = most_frequent(opens.filter(|stack| own(stack).is_some()))?;
+    Some(place(found.most))
 }
 
 #[cfg(test)]
@@ -255,7 +275,7 @@ mod tests {
             (!memory(&evidence).is_empty(), !tasks(&evidence).is_empty())
         };
         assert_eq!(told("shop::compress"), (false, false));
-        assert_eq!(told("tokio::runtime::park"), (true, true));
+        assert_eq!(told("tokio::runtime::park"), (false, true));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use ecosystem::WaitKind;
 use crate::evidence::{Evidence, Release, Requests};
 use crate::finding::{Finding, Words};
 use crate::thresholds::{
-    DROPPED, MOST_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE, ONE_TASK_SAMPLES, ONE_TASK_SHARE,
-    ONE_TASK_STANDSTILL, ONE_TASK_WEIGHT,
+    DROPPED, EVEN_GAP, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE, ONE_TASK_SHARE,
+    ONE_TASK_STANDSTILL, ONE_TASK_WEIGHT, SEEN_ENDS,
 };
 use crate::waiting::{Waiting, parts};
 
@@ -21,7 +21,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         // A notification is waited for on purpose, as by a long poll.
         let is_of_task = matches!(waiting.kind(), WaitKind::Channel | WaitKind::Queue);
         let is_long = waiting.ms.is_none_or(|ms| ms >= ONE_TASK_MS);
-        if !is_of_task || !is_long || !waiting.is_queue() || waiting.share < MOST_OF_ROUTE {
+        if !is_of_task || !is_long || !waiting.is_queue() || waiting.share < MUCH_OF_ROUTE {
             continue;
         }
         // A body waits for each of its pieces, and none finishes while it is sent.
@@ -34,7 +34,10 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         };
         if answers_in_turn(evidence, &waiting, release, by) {
             findings.push(in_turn(evidence, &waiting, by));
-        } else if route.standstill >= ONE_TASK_STANDSTILL && !is_overloaded {
+        } else if route.standstill >= ONE_TASK_STANDSTILL
+            && waiting.share >= MOST_OF_ROUTE
+            && !is_overloaded
+        {
             findings.push(stands_still(&waiting, release, by, route.standstill));
         }
     }
@@ -54,26 +57,36 @@ fn released<'a>(requests: &'a Requests, waiting: &Waiting) -> Option<(&'a Releas
 fn answers_in_turn(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> bool {
     // Only an answer is of a request of its own. A piece of news is for all who wait.
     let is_answer = waiting.wait.what == "an answer of another task";
-    let is_one = release.tasks == 1 && release.samples >= ONE_TASK_SAMPLES;
+    let is_queue = is_answer && release.tasks == 1 && waiting.in_flight >= ONE_TASK_QUEUE;
     let inside = parts(by).and_then(|(function, ..)| evidence.inside(function));
-    let has_several = inside.is_some_and(|inside| inside.runs_a_set);
-    is_answer && is_one && waiting.in_flight >= ONE_TASK_QUEUE && !has_several
+    if !is_queue || inside.is_some_and(|inside| inside.runs_a_set) {
+        return false;
+    }
+    // A task that has several at a time, or answers a batch, gives some answers at once.
+    let Some(short_ms) = release.short_gap_ms else {
+        return false;
+    };
+    let ended = waiting.ended.max(1) as f64;
+    let mean_ms = evidence.seconds * 1e3 / ended;
+    release.wakes as f64 >= SEEN_ENDS * ended && short_ms >= EVEN_GAP * mean_ms
 }
 
 fn in_turn(evidence: &Evidence, waiting: &Waiting, by: &str) -> Finding {
     let mut seen = format!(
-        "{:.1} requests at once. The same task ended all of these waits.",
+        "{:.1} requests at once. The same task ended all of these waits, one after the other with a pause in between.",
         waiting.in_flight
+    );
+    let mut headline = format!(
+        "{} They queue for one task, which answers at {by}",
+        waiting.headline()
     );
     let inside = parts(by).and_then(|(function, ..)| evidence.inside(function));
     if let Some(inside) = inside {
+        headline = format!("{headline} and works at {}", inside.most);
         seen = format!("{seen} Threads run it at {}.", inside.places);
     }
     let words = Words {
-        headline: format!(
-            "{} They queue for one task, which answers at {by}.",
-            waiting.headline()
-        ),
+        headline: format!("{headline}."),
         seen,
         cause: "The task awaits something for each message before it takes the next one out of its channel.".to_owned(),
         fix: "Spawn the work for each message, or keep several at a time (`buffer_unordered`), or have several such tasks. \
@@ -132,26 +145,34 @@ mod tests {
             frames: waits.map(str::to_owned).to_vec(),
             by: vec!["shop::supervise (src/status.rs:31)".to_owned()],
             share: released,
-            samples: ONE_TASK_SAMPLES,
             tasks: 2,
+            ..Release::default()
         }];
         evidence
     }
 
     #[test]
     fn a_task_that_answers_in_turn_is_told_although_it_never_stands_still() {
-        let with = |tasks, samples, in_flight| {
+        // In 10 s, as many requests end as are seen, in even gaps or in others.
+        let with = |tasks, seen: f64, gap: f64, in_flight: f64| {
             let mut evidence = of(in_flight, 0.9, 0.0, 50.0, 1.0);
-            let release = &mut evidence.requests.as_mut().unwrap().releases[0];
-            (release.tasks, release.samples) = (tasks, samples);
+            let requests = evidence.requests.as_mut().unwrap();
+            let ended = requests.routes[0].finished as f64;
+            let release = &mut requests.releases[0];
+            release.tasks = tasks;
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let wakes = (seen * ended).ceil() as usize;
+            release.wakes = wakes;
+            release.short_gap_ms = Some(gap * 10_000.0 / ended);
             evidence
         };
-        both_sides(look, ONE_TASK_QUEUE, |many| with(1, ONE_TASK_SAMPLES, many));
-        let told = |tasks, samples| !look(&with(tasks, samples, 8.0)).is_empty();
-        assert!(told(1, ONE_TASK_SAMPLES) && !told(1, ONE_TASK_SAMPLES - 1));
-        assert!(!told(2, ONE_TASK_SAMPLES), "a task for each message");
-        assert!(!told(0, ONE_TASK_SAMPLES), "nobody knows");
-        let mut several = with(1, ONE_TASK_SAMPLES, 8.0);
+        both_sides(look, ONE_TASK_QUEUE, |many| with(1, 1.0, 0.8, many));
+        both_sides(look, EVEN_GAP, |gap| with(1, 1.0, gap, 8.0));
+        let told = |tasks, seen| !look(&with(tasks, seen, 0.8, 8.0)).is_empty();
+        assert!(told(1, SEEN_ENDS) && !told(1, SEEN_ENDS * 0.99));
+        assert!(!told(2, 1.0), "a task for each message");
+        assert!(!told(0, 1.0), "nobody knows");
+        let mut several = with(1, 1.0, 0.8, 8.0);
         let buffered = "futures_util::stream::stream::buffer_unordered::BufferUnordered::poll_next";
         let stack = runs(9, &[WORKER, "shop::supervise", buffered, "shop::ask"]);
         several.cpu = Some(std::sync::Arc::new(cpu_samples(vec![stack])));

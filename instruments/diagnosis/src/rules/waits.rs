@@ -6,8 +6,8 @@ use crate::evidence::{Evidence, Place, Requests};
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{equal_work, waits_for_itself};
 use crate::thresholds::{
-    A_HOLDER, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, SAMPLES_OF_EACH, SLOW_CLIENT_WEIGHT,
-    WAIT_WEIGHT,
+    A_HOLDER, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK, SAMPLES_OF_EACH,
+    SLOW_CLIENT_WEIGHT, WAIT_WEIGHT,
 };
 use crate::waiting::Waiting;
 
@@ -62,6 +62,19 @@ fn is_at_work(waiting: &Waiting, past: &Place) -> bool {
     let is_in_call = past.line().is_some() && past.line() == waiting.place().line();
     let is_answer = matches!(past.kind(), Some(WaitKind::Database | WaitKind::Network));
     waiting.kind() == WaitKind::Pool && (is_in_call || is_answer)
+}
+
+/// Returns the number of requests, on average, that are at work with what the pool lent.
+fn at_work(waiting: &Waiting, requests: &Requests) -> f64 {
+    let mut at_work = 0.0;
+    for place in &requests.places {
+        let is_answer = matches!(place.kind(), Some(WaitKind::Database | WaitKind::Network));
+        let is_in_call = place.line().is_some() && place.line() == waiting.place().line();
+        if is_answer || is_in_call && place.kind() != Some(WaitKind::Pool) {
+            at_work += place.in_flight;
+        }
+    }
+    at_work
 }
 
 /// Returns whether requests wait for a lock, now and then and all at once, while one of them makes what the others will
@@ -119,7 +132,15 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
         seen +=
             " No request is past this wait: the holder is outside of requests, or was forgotten.";
     }
-    let (level, cause, fix) = if is_at_work {
+    let (level, cause, fix) = if is_at_work && at_work(waiting, requests) <= ONE_AT_WORK {
+        let seen_at_work = at_work(waiting, requests);
+        seen = format!("{seen} {seen_at_work:.1} requests have a connection at any time.");
+        (
+            Level::Fault,
+            "The pool lends one connection at a time, as if it had no more.".to_owned(),
+            "Let the pool have several; SQLite reads on several in the mode WAL. Or ask less often: keep the answer.".to_owned(),
+        )
+    } else if is_at_work {
         (
             Level::Bound,
             "All connections of the pool are at work: what they are asked for takes long, or is asked for too often."
@@ -230,6 +251,18 @@ mod tests {
             assert_eq!(found.level, Level::Bound, "{found:?}");
             assert!(found.cause.contains("are at work"), "{found:?}");
         }
+        let level = |at_work| {
+            let pool = [LINE, "(waiting for a connection of the pool)"];
+            let places = [
+                place("GET /read", &pool, 8.0),
+                place("GET /read", &[query, "sqlx_postgres"], at_work),
+            ];
+            look(&evidence(&[route("GET /read", 10.0, 100)], &places))
+                .remove(0)
+                .level
+        };
+        assert_eq!(level(ONE_AT_WORK), Level::Fault, "a pool of one");
+        assert_eq!(level(ONE_AT_WORK * 1.01), Level::Bound);
         let other = found(&[query, "(waiting for the answer)"]);
         assert_eq!(other.level, Level::Fault, "{other:?}");
         assert!(other.cause.contains("await something else"), "{other:?}");

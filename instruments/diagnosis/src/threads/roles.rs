@@ -17,6 +17,10 @@ pub fn role_of(functions: &[&str]) -> Option<Role> {
         if is_profilers(name) {
             break;
         }
+        // Whoever wakes a task gets into the functions of its runtime.
+        if role.is_none() && wakes(name) {
+            break;
+        }
         match (role, Role::told_by(name)) {
             (None, told) => role = told,
             // Workers are threads of the blocking pool with a task that never ends.
@@ -47,6 +51,13 @@ pub fn label(role: Option<Role>, name: &str) -> String {
         "" | "tokio-rt-worker" => role.name().to_owned(),
         given => format!("{} ({given})", role.name()),
     }
+}
+
+/// Returns whether a function wakes a task.
+fn wakes(function: &str) -> bool {
+    let mut parts = function.rsplit("::");
+    let last = parts.find(|part| !part.contains("closure"));
+    last.is_some_and(|last| last.starts_with("wake"))
 }
 
 fn is_profilers(name: &str) -> bool {
@@ -175,6 +186,16 @@ mod tests {
                 Some("rayon without work"),
             ),
             (&["shop::main", block_on, "shop::serve"], None, None),
+            // A thread of the service's own wakes a task.
+            (
+                &[
+                    "shop::archive",
+                    "tokio::runtime::task::waker::wake_by_val",
+                    "tokio::runtime::scheduler::current_thread::Handle::schedule",
+                ],
+                None,
+                None,
+            ),
             (&["shop::main", block_on, parks], None, Some("block_on")),
             (&["shop::main", "std::thread::JoinHandle::join"], None, None),
         ] {

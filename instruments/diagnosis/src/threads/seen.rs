@@ -280,7 +280,15 @@ pub(crate) fn grouped<'a, Key: Eq + Hash>(
     key: impl Fn(&'a Stack) -> Key,
 ) -> Vec<Seen<'a>> {
     let mut groups: HashMap<Key, Seen<'_>> = HashMap::new();
+    // A line calls many functions, so many stacks may be of one line.
+    let mut lines: HashMap<(Key, Option<u32>), (u64, &Stack)> = HashMap::new();
     for stack in stacks {
+        let line = own(stack).and_then(|own| own.line);
+        let (samples, most) = lines.entry((key(stack), line)).or_insert((0, stack));
+        *samples += stack.samples;
+        if most.samples < stack.samples {
+            *most = stack;
+        }
         let seen = groups.entry(key(stack)).or_insert(Seen {
             most: stack,
             samples: 0,
@@ -288,8 +296,18 @@ pub(crate) fn grouped<'a, Key: Eq + Hash>(
         });
         seen.samples += stack.samples;
         seen.is_same &= seen.most.text == stack.text;
-        if seen.most.samples < stack.samples {
+    }
+    let mut most: HashMap<Key, u64> = HashMap::new();
+    for ((key, _), (samples, stack)) in lines {
+        let before = most.get(&key).copied();
+        let Some(seen) = groups.get_mut(&key) else {
+            continue;
+        };
+        let is_first = place(stack) < place(seen.most);
+        let is_more = before.is_none_or(|before| samples > before || samples == before && is_first);
+        if is_more {
             seen.most = stack;
+            most.insert(key, samples);
         }
     }
     let mut groups: Vec<_> = groups.into_values().collect();
