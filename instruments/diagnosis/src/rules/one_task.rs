@@ -32,8 +32,8 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         let Some((release, by)) = released(requests, &waiting) else {
             continue;
         };
-        if answers_in_turn(evidence, &waiting, release, by) {
-            findings.push(in_turn(evidence, &waiting, by));
+        if answers_one_by_one(evidence, &waiting, release, by) {
+            findings.push(one_by_one(evidence, &waiting, by));
         } else if route.standstill >= ONE_TASK_STANDSTILL
             && waiting.share >= MOST_OF_ROUTE
             && !is_overloaded
@@ -54,7 +54,7 @@ fn released<'a>(requests: &'a Requests, waiting: &Waiting) -> Option<(&'a Releas
 
 /// Returns whether one task alone answers the requests that queue for it, and works for one of them at a time, as far as
 /// was seen.
-fn answers_in_turn(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> bool {
+fn answers_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> bool {
     // Only an answer is of a request of its own. A piece of news is for all who wait.
     let is_answer = waiting.wait.what == "an answer of another task";
     let is_queue = is_answer && release.tasks == 1 && waiting.in_flight >= ONE_TASK_QUEUE;
@@ -71,7 +71,7 @@ fn answers_in_turn(evidence: &Evidence, waiting: &Waiting, release: &Release, by
     release.wakes as f64 >= SEEN_ENDS * ended && short_ms >= EVEN_GAP * mean_ms
 }
 
-fn in_turn(evidence: &Evidence, waiting: &Waiting, by: &str) -> Finding {
+fn one_by_one(evidence: &Evidence, waiting: &Waiting, by: &str) -> Finding {
     let mut seen = format!(
         "{:.1} requests at once. The same task ended all of these waits, one after the other with a pause in between.",
         waiting.in_flight
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_answers_in_turn_is_told_although_it_never_stands_still() {
+    fn a_task_that_answers_one_by_one_is_told_although_it_never_stands_still() {
         // In 10 s, as many requests end as are seen, in even gaps or in others.
         let with = |tasks, seen: f64, gap: f64, in_flight: f64| {
             let mut evidence = of(in_flight, 0.9, 0.0, 50.0, 1.0);
