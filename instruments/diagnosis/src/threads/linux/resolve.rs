@@ -111,7 +111,8 @@ impl CpuSamples {
                 call: None,
                 works_in: frames
                     .last()
-                    .and_then(|frame| call_by_name(&frame.function)),
+                    .and_then(|frame| call_by_name(&frame.function))
+                    .map(call_name),
                 wchan: None,
                 own: None,
                 frames,
