@@ -115,13 +115,9 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     for stack in &mut stacks {
         let mut names: Vec<&str> = Vec::new();
         for address in stack.addresses.iter().rev() {
-            let functions = known.get(address).map(Vec::as_slice).unwrap_or_default();
-            names.extend(
-                functions
-                    .iter()
-                    .rev()
-                    .map(|(function, _)| function.name.as_str()),
-            );
+            for (function, _) in at(&known, *address).iter().rev() {
+                names.push(&function.name);
+            }
         }
         stack.thread = label(role_of(&names), &stack.thread);
     }
@@ -129,7 +125,10 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     backtrace::clear_symbol_cache();
     let mut notes = sampled.notes;
     notes.extend(note(&known, &mappings));
-    let note = (!notes.is_empty()).then(|| notes.join(" "));
+    let note = match notes.as_slice() {
+        [] => None,
+        notes => Some(notes.join(" ")),
+    };
     let written = written(
         &stacks,
         &known,
@@ -193,6 +192,14 @@ pub(crate) fn functions(address: usize) -> Functions {
     functions
 }
 
+/// Returns the functions that are known to be at `address`.
+fn at(known: &HashMap<usize, Functions>, address: usize) -> &[(Function, u32)] {
+    match known.get(&address) {
+        Some(functions) => functions,
+        None => &[],
+    }
+}
+
 /// A function at an address, as [`note`] looks at it.
 pub(crate) trait Named {
     /// Returns its line, or 0 if that is not known.
@@ -234,12 +241,13 @@ pub(crate) fn note<T: Named>(
         ));
     }
     // The standard library has lines of its own in some builds that have none otherwise.
-    (without_line * 2 > functions).then(|| {
-        format!(
+    if without_line * 2 > functions {
+        return Some(format!(
             "{own} has no debug information: line numbers and inlined functions are missing. Set debug = \"limited\" \
              and strip = \"none\" in its Cargo profile."
-        )
-    })
+        ));
+    }
+    None
 }
 
 fn folded(
@@ -251,7 +259,7 @@ fn folded(
     for stack in stacks {
         let mut line = stack.thread.replace(';', ",");
         for address in stack.addresses.iter().rev() {
-            let functions = known.get(address).map(Vec::as_slice).unwrap_or_default();
+            let functions = at(known, *address);
             if functions.is_empty() {
                 line = format!("{line};{}", nameless(*address, mappings));
             }
@@ -266,19 +274,13 @@ fn folded(
 
 /// Returns a label for an address without a name, by its place in its file.
 pub(crate) fn nameless(address: usize, mappings: &[Mapping]) -> String {
-    mappings
-        .iter()
-        .find(|mapping| mapping.holds(address))
-        .map_or_else(
-            || format!("[{address:#x}]"),
-            |mapping| {
-                format!(
-                    "[{}+{:#x}]",
-                    mapping.name,
-                    (address - mapping.start) as u64 + mapping.offset
-                )
-            },
-        )
+    for mapping in mappings {
+        if mapping.holds(address) {
+            let offset = (address - mapping.start) as u64 + mapping.offset;
+            return format!("[{}+{offset:#x}]", mapping.name);
+        }
+    }
+    format!("[{address:#x}]")
 }
 
 fn written(
@@ -298,9 +300,9 @@ fn written(
     if let Some(note) = note {
         builder.comment(note);
     }
-    for (id, mapping) in (1..).zip(mappings) {
+    for (index, mapping) in mappings.iter().enumerate() {
         let mapping = proto::Mapping {
-            id,
+            id: index as u64 + 1,
             memory_start: mapping.start as u64,
             memory_limit: mapping.end as u64,
             file_offset: mapping.offset,
@@ -308,22 +310,6 @@ fn written(
         };
         builder.profile.mapping.push(mapping);
     }
-    let location = |builder: &mut Builder, address: usize| {
-        let functions = known.get(&address).map(Vec::as_slice).unwrap_or_default();
-        let line = functions.iter().map(|(function, line)| proto::Line {
-            function_id: builder.function(&function.name, &function.system_name, &function.file),
-            line: i64::from(*line),
-        });
-        let line = line.collect();
-        let mut parts = mappings.iter();
-        let mapping = parts.position(|mapping| mapping.holds(address));
-        builder.location(proto::Location {
-            id: 0,
-            mapping_id: mapping.map_or(0, |index| index as u64 + 1),
-            address: address as u64,
-            line,
-        })
-    };
     let thread = builder.string("thread");
     for stack in stacks {
         let samples = i64::try_from(stack.samples).unwrap_or(i64::MAX);
@@ -331,15 +317,42 @@ fn written(
             key: thread,
             str: builder.string(&stack.thread),
         };
-        let addresses = stack.addresses.iter();
+        let mut location_id = Vec::new();
+        for &address in &stack.addresses {
+            location_id.push(location(&mut builder, address, known, mappings));
+        }
         let sample = proto::Sample {
-            location_id: addresses.map(|&at| location(&mut builder, at)).collect(),
+            location_id,
             value: vec![samples, samples.saturating_mul(period)],
             label: vec![label],
         };
         builder.profile.sample.push(sample);
     }
     builder
+}
+
+/// Adds the location of an address, and returns its number.
+fn location(
+    builder: &mut Builder,
+    address: usize,
+    known: &HashMap<usize, Functions>,
+    mappings: &[Mapping],
+) -> u64 {
+    let mut lines = Vec::new();
+    for (function, line) in at(known, address) {
+        lines.push(proto::Line {
+            function_id: builder.function(&function.name, &function.system_name, &function.file),
+            line: i64::from(*line),
+        });
+    }
+    // Mappings are numbered from 1; 0 is for none.
+    let mapping = mappings.iter().position(|one| one.holds(address));
+    builder.location(proto::Location {
+        id: 0,
+        mapping_id: mapping.map_or(0, |index| index as u64 + 1),
+        address: address as u64,
+        line: lines,
+    })
 }
 
 #[cfg(test)]

@@ -26,11 +26,10 @@ impl CpuProfile {
 
     /// Returns folded stacks, a line each. `idle` adds a line for the time in which CPUs were idle.
     pub(crate) fn folded(&self, idle: bool) -> String {
-        let mut lines: Vec<String> = self
-            .stacks
-            .iter()
-            .map(|(stack, samples)| format!("{stack} {samples}\n"))
-            .collect();
+        let mut lines = Vec::new();
+        for (stack, samples) in &self.stacks {
+            lines.push(format!("{stack} {samples}\n"));
+        }
         lines.sort_unstable();
         if idle && self.idle > 0 {
             lines.insert(0, format!("{IDLE} {}\n", self.idle));

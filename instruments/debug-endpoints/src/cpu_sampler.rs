@@ -204,17 +204,20 @@ impl Sampler {
     }
 
     fn stacks(self) -> Vec<Stack> {
-        let names = self.names;
-        let stacks = self.seen.into_iter().map(|((tid, addresses), samples)| {
-            let name = names.get(&tid).filter(|name| !name.is_empty());
-            Stack {
-                thread: name.map_or_else(|| tid.to_string(), Clone::clone),
+        let mut stacks = Vec::new();
+        for ((tid, addresses), samples) in self.seen {
+            let thread = match self.names.get(&tid) {
+                Some(name) if !name.is_empty() => name.clone(),
+                _ => tid.to_string(),
+            };
+            stacks.push(Stack {
+                thread,
                 tid,
                 addresses,
                 samples,
-            }
-        });
-        stacks.collect()
+            });
+        }
+        stacks
     }
 
     fn notes(&self, asked: u32) -> Vec<String> {

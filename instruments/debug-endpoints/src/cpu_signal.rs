@@ -70,6 +70,20 @@ struct Slot {
     written: UnsafeCell<Written>,
 }
 
+impl Slot {
+    fn free() -> Self {
+        Self {
+            state: AtomicU8::new(FREE),
+            written: UnsafeCell::new(Written {
+                tid: 0,
+                periods: 0,
+                registers: [0; 4],
+                copied: 0,
+            }),
+        }
+    }
+}
+
 /// The memory that handlers write to.
 struct Room {
     slots: Vec<Slot>,
@@ -106,17 +120,10 @@ impl Room {
         if stacks == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let slot = || Slot {
-            state: AtomicU8::new(FREE),
-            written: UnsafeCell::new(Written {
-                tid: 0,
-                periods: 0,
-                registers: [0; 4],
-                copied: 0,
-            }),
-        };
+        let mut slots = Vec::new();
+        slots.resize_with(SLOTS, Slot::free);
         let room = Self {
-            slots: (0..SLOTS).map(|_| slot()).collect(),
+            slots,
             stacks: stacks.cast(),
             lost: AtomicU64::new(0),
         };

@@ -210,10 +210,12 @@ async fn written(
 async fn metrics_text(
     State(shared): State<Arc<Shared>>,
 ) -> Result<impl IntoResponse, EndpointError> {
-    let own = shared.metrics.as_ref().map(|own| own()).transpose();
-    let own = own.map_err(EndpointError::failed)?.unwrap_or_default();
-    let incidents = shared.incidents.as_ref();
-    let incidents = incidents.map(|recorder| recorder.counts());
+    let own = match &shared.metrics {
+        Some(own) => own().map_err(EndpointError::failed)?,
+        None => String::new(),
+    };
+    let recorder = shared.incidents.as_ref();
+    let incidents = recorder.map(|recorder| recorder.counts());
     let requests = shared.waits.requests();
     let (kind, text) = metrics::text(
         &own,
@@ -327,8 +329,9 @@ fn cpu_response(
 ) -> Result<Response, EndpointError> {
     let mut samples = HeaderMap::new();
     samples.insert("x-samples", HeaderValue::from(profile.samples()));
-    let note = profile.note.as_deref().map(HeaderValue::from_str);
-    if let Some(Ok(note)) = note {
+    if let Some(note) = &profile.note
+        && let Ok(note) = HeaderValue::from_str(note)
+    {
         samples.insert("x-note", note);
     }
     Ok(match format {

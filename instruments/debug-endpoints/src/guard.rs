@@ -86,29 +86,36 @@ impl Guard {
 }
 
 fn check_token(headers: &HeaderMap, token: &str) -> Result<(), EndpointError> {
-    let given = headers.get(header::AUTHORIZATION);
-    let given = given.and_then(|value| value.to_str().ok());
-    let is_right = given.is_some_and(|given| match given.split_once(' ') {
-        Some((kind, rest)) if kind.eq_ignore_ascii_case("bearer") => {
-            constant_time_eq(rest.trim(), token)
-        }
-        // `http://any:TOKEN@host/` is the form that `go tool pprof` and browsers can send.
-        Some((kind, rest)) if kind.eq_ignore_ascii_case("basic") => {
-            let decoded = STANDARD.decode(rest.trim()).unwrap_or_default();
-            let decoded = String::from_utf8(decoded).unwrap_or_default();
-            let password = decoded.split_once(':').map(|(_, password)| password);
-            password.is_some_and(|password| constant_time_eq(password, token))
-        }
-        _ => false,
-    });
-    is_right.then_some(()).ok_or(EndpointError::NoToken)
+    match given_token(headers) {
+        Some(given) if constant_time_eq(&given, token) => Ok(()),
+        _ => Err(EndpointError::NoToken),
+    }
+}
+
+/// Returns the token that a request was sent with, right or wrong.
+fn given_token(headers: &HeaderMap) -> Option<String> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (kind, rest) = given.split_once(' ')?;
+    if kind.eq_ignore_ascii_case("bearer") {
+        return Some(rest.trim().to_owned());
+    }
+    // `http://any:TOKEN@host/` is the form that `go tool pprof` and browsers can send.
+    if kind.eq_ignore_ascii_case("basic") {
+        let decoded = STANDARD.decode(rest.trim()).ok()?;
+        let decoded = String::from_utf8(decoded).ok()?;
+        let (_, password) = decoded.split_once(':')?;
+        return Some(password.to_owned());
+    }
+    None
 }
 
 /// Returns whether both are equal. It takes the same time wherever they differ, so that the time does not reveal how
 /// much of a guess was right.
 fn constant_time_eq(one: &str, other: &str) -> bool {
-    let differences = one.bytes().zip(other.bytes());
-    let differences = differences.fold(0, |all, (one, other)| all | (one ^ other));
+    let mut differences = 0;
+    for (one, other) in one.bytes().zip(other.bytes()) {
+        differences |= one ^ other;
+    }
     one.len() == other.len() && std::hint::black_box(differences) == 0
 }
 
@@ -197,11 +204,12 @@ fn is_of_proxies(name: &str) -> bool {
 /// resolves to this machine (DNS rebinding), the page could read the answer.
 fn refuse_foreign_pages(request: &Request) -> Result<(), EndpointError> {
     let headers = request.headers();
-    let host = headers.get(header::HOST).map(|host| host.to_str());
-    // HTTP/2 has the name in the address instead.
-    let authority = request.uri().authority().map(Authority::as_str);
-    let host = host.map_or(authority, Result::ok).unwrap_or_default();
-    if !is_this_machine(host) {
+    let host = match headers.get(header::HOST) {
+        Some(host) => host.to_str().ok(),
+        // HTTP/2 has the name in the address instead.
+        None => request.uri().authority().map(Authority::as_str),
+    };
+    if !is_this_machine(host.unwrap_or_default()) {
         return Err(EndpointError::Forbidden(
             "ask for it as localhost, 127.0.0.1 or [::1], or set a token",
         ));
@@ -224,23 +232,28 @@ fn is_this_machine(host: &str) -> bool {
         host.find(':')
     };
     let (name, port) = host.split_at(end.unwrap_or(host.len()));
-    let is_port = |port: &str| port.parse::<u16>().is_ok() && !port.starts_with('+');
-    if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+    if !port.is_empty() && !is_port(port) {
         return false;
     }
-    let address = match name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'))
+    let address = if let Some(name) = name.strip_prefix('[')
+        && let Some(name) = name.strip_suffix(']')
     {
-        Some(name) => name.parse::<Ipv6Addr>().map(IpAddr::V6),
-        None => name.parse::<Ipv4Addr>().map(IpAddr::V4),
+        name.parse::<Ipv6Addr>().map(IpAddr::V6)
+    } else {
+        name.parse::<Ipv4Addr>().map(IpAddr::V4)
     };
-    match address {
-        Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => name
-            .strip_suffix('.')
-            .unwrap_or(name)
-            .eq_ignore_ascii_case("localhost"),
+    if let Ok(address) = address {
+        return address.to_canonical().is_loopback();
+    }
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+}
+
+/// Returns whether it is a colon and a port's number.
+fn is_port(text: &str) -> bool {
+    match text.strip_prefix(':') {
+        Some(port) => port.parse::<u16>().is_ok() && !port.starts_with('+'),
+        None => false,
     }
 }
 

@@ -82,12 +82,15 @@ struct Worker {
 impl Worker {
     fn all(metrics: &RuntimeMetrics) -> Vec<Self> {
         let now = Instant::now();
-        let worker = |worker| Self {
-            told: Self::told(metrics, worker),
-            since: now,
-            held: Duration::ZERO,
-        };
-        (0..metrics.num_workers()).map(worker).collect()
+        let mut all = Vec::new();
+        for worker in 0..metrics.num_workers() {
+            all.push(Self {
+                told: Self::told(metrics, worker),
+                since: now,
+                held: Duration::ZERO,
+            });
+        }
+        all
     }
 
     fn told(metrics: &RuntimeMetrics, worker: usize) -> (u64, Duration) {
@@ -161,9 +164,9 @@ impl Beat {
 
     /// Returns a percentile of the times, which have to be sorted.
     fn quantile(&self, of_a_hundred: usize) -> f32 {
-        let at = self.late.len() * of_a_hundred / 100;
-        let at = at.min(self.late.len().saturating_sub(1));
-        self.late.get(at).copied().unwrap_or_default()
+        let rank = self.late.len() * of_a_hundred / 100;
+        let last = self.late.len().saturating_sub(1);
+        self.late.get(rank.min(last)).copied().unwrap_or_default()
     }
 }
 
@@ -179,6 +182,15 @@ struct Asked {
 }
 
 impl Asked {
+    fn new(to: Sender<(usize, bool, Ran)>, runtime: usize, is_job: bool) -> Self {
+        Self {
+            to,
+            runtime,
+            is_job,
+            ran: None,
+        }
+    }
+
     fn run(mut self) {
         self.ran = Some((Instant::now(), std::thread::current()));
     }
@@ -209,12 +221,12 @@ impl Patient {
         let blocking_unanswered = self.jobs.counted_until(now).as_secs_f64();
         self.ticks.late.sort_unstable_by(f32::total_cmp);
         self.jobs.late.sort_unstable_by(f32::total_cmp);
-        let held = self.workers.iter().map(|one| one.held.as_secs_f64());
-        let busy = busy_time(&self.metrics)
-            .saturating_sub(self.busy_before)
-            .as_secs_f64();
+        let mut held_worst = Vec::new();
+        for worker in &self.workers {
+            held_worst.push(worker.held.as_secs_f64());
+        }
+        let busy = busy_time(&self.metrics).saturating_sub(self.busy_before);
         let worked = (now - self.began).as_secs_f64() * self.workers.len().max(1) as f64;
-        let busy = busy / worked.max(f64::MIN_POSITIVE);
         Pulse {
             runtime: self.watched.name,
             ticks: self.ticks.answers,
@@ -222,8 +234,8 @@ impl Patient {
             late_p99: self.ticks.quantile(99),
             late_worst: self.ticks.quantile(100),
             unanswered,
-            held_worst: held.collect(),
-            busy,
+            held_worst,
+            busy: busy.as_secs_f64() / worked.max(f64::MIN_POSITIVE),
             blocking_jobs: self.jobs.answers,
             blocking_wait_p50: self.jobs.quantile(50),
             blocking_wait_worst: self.jobs.quantile(100),
@@ -246,11 +258,10 @@ pub(crate) async fn watch(
     duration: Duration,
 ) -> Result<Heartbeat, EndpointError> {
     static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let heartbeat = own_thread::look("heartbeat", &ONE, duration, move |until| {
+    let looking = own_thread::look("heartbeat", &ONE, duration, move |until| {
         take(&runtimes, until)
     });
-    let heartbeat = heartbeat.await?;
-    heartbeat.ok_or(EndpointError::Unsupported(
+    looking.await?.ok_or(EndpointError::Unsupported(
         "there is no tokio runtime to watch: make the DebugEndpoints within the service's, or add it with \
          DebugEndpoints::runtime or watch_current_runtime",
     ))
@@ -260,9 +271,10 @@ pub(crate) async fn watch(
 fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
     let began = Instant::now();
     let period = PERIOD * u32::try_from(runtimes.len()).ok()?.div_ceil(AT_ONCE);
-    let patients = runtimes.iter().map(|watched| {
+    let mut patients = Vec::new();
+    for watched in runtimes {
         let metrics = watched.handle.metrics();
-        Patient {
+        patients.push(Patient {
             watched: watched.clone(),
             workers: Worker::all(&metrics),
             began,
@@ -271,29 +283,22 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
             ticks: Beat::new(period, began),
             jobs: Beat::new(JOBS, began),
             has_ended: false,
-        }
-    });
-    let mut patients: Vec<_> = patients.collect();
+        });
+    }
     let mut threads = BTreeSet::new();
     let (to, answers) = channel();
     while !until.is_over() && patients.iter().any(|one| !one.has_ended) {
         for (runtime, one) in patients.iter_mut().enumerate() {
-            let asked = |is_job| Asked {
-                to: to.clone(),
-                runtime,
-                is_job,
-                ran: None,
-            };
             if !one.has_ended && one.ticks.is_due(Instant::now()) {
                 one.ticks.ask();
-                let asked = asked(false);
+                let asked = Asked::new(to.clone(), runtime, false);
                 one.watched.handle.spawn(async { asked.run() });
             }
             // A pool that can start no thread at all panics, which may end the service.
             let is_due = !one.has_ended && one.jobs.is_due(Instant::now());
             if is_due && own_thread::try_start() == Start::Allowed {
                 one.jobs.ask();
-                let asked = asked(true);
+                let asked = Asked::new(to.clone(), runtime, true);
                 one.watched.handle.spawn_blocking(|| asked.run());
             }
         }
@@ -324,10 +329,15 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
     }
     let now = Instant::now();
     let pulses: Vec<_> = patients.into_iter().map(|one| one.pulse(now)).collect();
-    let order = |one: &&Pulse, other: &&Pulse| one.late_p99.total_cmp(&other.late_p99);
+    let mut latest = pulses.first()?;
+    for pulse in &pulses {
+        if pulse.late_p99 > latest.late_p99 {
+            latest = pulse;
+        }
+    }
     Some(Heartbeat {
         seconds: began.elapsed().as_secs_f64(),
-        latest: pulses.iter().rev().max_by(order)?.clone(),
+        latest: latest.clone(),
         runtimes: pulses,
         scope: Scope::of(runtimes, &threads),
     })

@@ -6,22 +6,20 @@ use crate::error::EndpointError;
 /// Returns the memory in use now, as gzipped pprof protobuf. It looks names up, which takes long.
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
 pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
-    let unavailable = |reason: &str| Err(EndpointError::Unavailable(reason.to_owned()));
     if !is_the_allocator().map_err(EndpointError::failed)? {
-        return unavailable(
-            "jemalloc is not the allocator of this service: put `#[global_allocator] static ALLOCATOR: \
-             debug_endpoints::Jemalloc = debug_endpoints::Jemalloc;` into its main.rs",
-        );
+        let reason = "jemalloc is not the allocator of this service: put `#[global_allocator] static ALLOCATOR: \
+             debug_endpoints::Jemalloc = debug_endpoints::Jemalloc;` into its main.rs";
+        return Err(EndpointError::Unavailable(reason.to_owned()));
     }
-    let profiler = jemalloc_pprof::PROF_CTL
-        .as_ref()
-        .map(|profiler| profiler.blocking_lock());
-    let Some(mut profiler) = profiler.filter(|profiler| profiler.activated()) else {
-        return unavailable(
-            "jemalloc records no allocations: start the service with _RJEM_MALLOC_CONF=prof:true in its environment \
-             (MALLOC_CONF, if jemalloc was built without the prefix)",
-        );
+    let inactive = "jemalloc records no allocations: start the service with _RJEM_MALLOC_CONF=prof:true in its \
+         environment (MALLOC_CONF, if jemalloc was built without the prefix)";
+    let Some(profiler) = &*jemalloc_pprof::PROF_CTL else {
+        return Err(EndpointError::Unavailable(inactive.to_owned()));
     };
+    let mut profiler = profiler.blocking_lock();
+    if !profiler.activated() {
+        return Err(EndpointError::Unavailable(inactive.to_owned()));
+    }
     let profile = profiler.dump_pprof().map_err(|error| {
         EndpointError::Unavailable(format!(
             "jemalloc's profile cannot be taken: {error}. It needs a file in the folder for temporary files"

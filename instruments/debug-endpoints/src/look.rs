@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_profiler::CpuProfiler;
 use crate::error::EndpointError;
-use crate::heartbeat::{self, Heartbeat};
+use crate::heartbeat;
 use crate::own_thread::DESK;
 use crate::shared::Shared;
 use crate::{descriptors, evidence, memory, sockets};
@@ -36,12 +36,11 @@ impl WithText {
 /// Runs all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
 pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     let neighbours = Neighbours::begin(Process::this());
-    let runtimes = || shared.runtimes.all();
     let (waits, threads, heartbeat, memory, sockets, descriptors, cpu, cpus_used) = tokio::join!(
         shared.waits.record(duration, None),
         shared.threads.record(duration),
-        heartbeat::watch(runtimes(), duration),
-        memory::watch(runtimes(), duration),
+        heartbeat::watch(shared.runtimes.all(), duration),
+        memory::watch(shared.runtimes.all(), duration),
         sockets::watch(duration),
         descriptors::watch(duration),
         shared
@@ -73,17 +72,16 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     if let Some(threads) = &seen.threads {
         not_seen.extend(threads.note.clone());
     }
-    not_seen.extend(heartbeat.as_ref().and_then(Heartbeat::not_watched));
+    if let Some(heartbeat) = &heartbeat {
+        not_seen.extend(heartbeat.not_watched());
+        seen.runtimes = evidence::runtimes(heartbeat);
+    }
     if let Some(waits) = waits {
         let profiler = shared.waits.profiler();
         // The summary adds up many stacks, which takes long.
         let requests = DESK.run(move |_| evidence::requests(&waits.summary(), &profiler));
         seen.requests = told("await profile", requests.await, not_seen);
     }
-    seen.runtimes = heartbeat
-        .as_ref()
-        .map(evidence::runtimes)
-        .unwrap_or_default();
     seen.memory = memory.map(memory::Memory::evidence);
     seen.connections = sockets.map(sockets::Sockets::evidence);
     seen
@@ -128,5 +126,8 @@ fn most(profile: &CpuProfile) -> Option<String> {
         let share = 100.0 * samples as f64 / all as f64;
         listed.push(format!("{share:.0} % in {name}"));
     }
-    (!listed.is_empty()).then(|| listed.join("; "))
+    match listed.as_slice() {
+        [] => None,
+        listed => Some(listed.join("; ")),
+    }
 }

@@ -68,14 +68,15 @@ impl Moment {
     fn now(runtimes: &[Watched], count: &mut Count) -> Option<Self> {
         let live = count.live();
         let kib = status_field(&own_status()?, "RssAnon:")?;
-        let tasks = runtimes
-            .iter()
-            .map(|one| one.handle.metrics().num_alive_tasks());
+        let mut tasks = 0;
+        for runtime in runtimes {
+            tasks += runtime.handle.metrics().num_alive_tasks();
+        }
         Some(Self {
             #[allow(clippy::cast_possible_truncation)] // A whole number of KiB.
             resident: kib as i64 * 1024,
             live,
-            tasks: tasks.map(|tasks| i64::try_from(tasks).unwrap_or(i64::MAX)).sum(),
+            tasks: i64::try_from(tasks).unwrap_or(i64::MAX),
         })
     }
 }
@@ -86,11 +87,12 @@ pub(crate) async fn watch(
     duration: Duration,
 ) -> Result<Memory, EndpointError> {
     static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let memory = own_thread::look("memory", &ONE, duration, move |until| {
+    let looking = own_thread::look("memory", &ONE, duration, move |until| {
         take(&runtimes, until)
     });
-    let unsupported = EndpointError::Unsupported("the parts of the memory are told on Linux only");
-    memory.await?.ok_or(unsupported)
+    looking.await?.ok_or(EndpointError::Unsupported(
+        "the parts of the memory are told on Linux only",
+    ))
 }
 
 fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
@@ -109,20 +111,35 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
             break;
         }
     }
-    let parts = |part: fn(&Moment) -> Option<i64>| Part::of(moments.iter().filter_map(part));
-    let is_told = moments.first()?.live.is_some();
+    // The allocator is not asked at every moment.
+    let (mut live, mut cached) = (Vec::new(), Vec::new());
+    for moment in &moments {
+        if let Some(bytes) = moment.live {
+            live.push(bytes);
+            cached.push((moment.resident - bytes).max(0));
+        }
+    }
     let mut memory = Memory {
         seconds: began.elapsed().as_secs_f64(),
         allocator: Allocator::of_this_process(),
-        resident: parts(|moment| Some(moment.resident)),
-        live: is_told.then(|| parts(|moment| moment.live)),
-        cached: is_told.then(|| parts(|moment| Some((moment.resident - moment.live?).max(0)))),
-        tasks: parts(|moment| Some(moment.tasks)),
+        resident: Part::of(moments.iter().map(|moment| moment.resident)),
+        live: None,
+        cached: None,
+        tasks: Part::of(moments.iter().map(|moment| moment.tasks)),
         counted_in: count.took.as_secs_f64(),
         says: String::new(),
     };
+    if moments.first()?.live.is_some() {
+        memory.live = Some(Part::of(live.into_iter()));
+        memory.cached = Some(Part::of(cached.into_iter()));
+    }
     memory.says = memory.sentence();
     Some(memory)
+}
+
+/// Returns bytes in MiB.
+fn mib(bytes: i64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 impl Memory {
@@ -136,13 +153,16 @@ impl Memory {
         }
     }
 
+    /// Returns the growth of a part, in MiB a second.
+    fn rate(&self, part: Part) -> f64 {
+        mib(part.growth()) / self.seconds
+    }
+
     fn sentence(&self) -> String {
-        let mib = |bytes: i64| bytes as f64 / f64::from(1 << 20);
-        let rate = |part: Part| mib(part.growth()) / self.seconds;
         let resident = mib(self.resident.to);
         let (Some(live), Some(cached)) = (self.live, self.cached) else {
             let grows = if self.resident.grows() {
-                format!("grows by {:.1} MiB a second", rate(self.resident))
+                format!("grows by {:.1} MiB a second", self.rate(self.resident))
             } else {
                 "does not grow".to_owned()
             };
@@ -153,12 +173,12 @@ impl Memory {
         let says = if live.grows() {
             format!(
                 "live memory grows by {:.1} MiB a second: something keeps what it allocates, and a heap profile says who",
-                rate(live)
+                self.rate(live)
             )
         } else if cached.grows() && cached.rise > 16 * LITTLE_MEMORY {
             format!(
                 "what the allocator keeps grows by {:.1} MiB a second, and live memory does not",
-                rate(cached)
+                self.rate(cached)
             )
         } else if cached.to > live.to && mib(cached.to) > 32.0 {
             format!(

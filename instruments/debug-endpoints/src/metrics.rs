@@ -183,8 +183,10 @@ fn latencies(routes: &[RouteLatency]) -> String {
 
 /// Returns a label's value, escaped.
 fn escaped(value: &str) -> String {
-    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-    value.replace('\n', " ")
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', " ")
 }
 
 /// Returns the sum of `value` over all workers of a runtime.
@@ -194,11 +196,14 @@ fn of_all(runtime: &RuntimeMetrics, value: impl Fn(usize) -> f64) -> f64 {
 
 fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
     let gauge = |name, help, value: fn(&RuntimeMetrics) -> f64| {
-        let values = runtimes.iter().map(|one| {
-            let label = (runtimes.len() > 1).then(|| escaped(&one.name));
-            (label, value(&one.handle.metrics()))
-        });
-        let values = values.collect();
+        let mut values = Vec::new();
+        for one in runtimes {
+            let label = match runtimes.len() {
+                1 => None,
+                _ => Some(escaped(&one.name)),
+            };
+            values.push((label, value(&one.handle.metrics())));
+        }
         Gauge { name, help, values }
     };
     let mut gauges = vec![
@@ -253,13 +258,13 @@ fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
         "Runtimes that these figures and the heartbeat are of",
         runtimes.len() as f64,
     ));
-    gauges.extend(runtimes::event_loops_not_watched(runtimes.len()).map(|more| {
-        Gauge::of_process(
+    if let Some(more) = runtimes::event_loops_not_watched(runtimes.len()) {
+        gauges.push(Gauge::of_process(
             "process_event_loops_not_watched",
             "Event loops, such as further tokio runtimes have, that belong to none of these; at least so many",
             more as f64,
-        )
-    }));
+        ));
+    }
     gauges
 }
 
@@ -271,33 +276,54 @@ fn of_process() -> Vec<Gauge> {
         cpu_time,
     )];
     let status = own_status().unwrap_or_default();
-    let mut told = |field, factor, name, help| {
-        let number = status_field(&status, field);
-        gauges.extend(number.map(|number| Gauge::of_process(name, help, number * factor)));
-    };
-    let threads = "Threads of the whole process";
-    told("Threads:", 1.0, "process_threads", threads);
-    let resident = "Memory that the process has resident";
-    told("VmRSS:", 1024.0, "process_resident_memory_bytes", resident);
-    let most = "Most memory that the process had resident";
-    told("VmHWM:", 1024.0, "process_memory_peak_bytes", most);
-    let open = descriptors::open().ok().map(|open| open as f64);
-    let limit = descriptors::limit().map(|limit| limit as f64);
-    let opened = "File descriptors that are open";
-    gauges.extend(open.map(|open| Gauge::of_process("process_open_fds", opened, open)));
-    let most = "File descriptors that may be open";
-    gauges.extend(limit.map(|limit| Gauge::of_process("process_max_fds", most, limit)));
+    for (field, unit, name, help) in OF_STATUS {
+        if let Some(number) = status_field(&status, field) {
+            gauges.push(Gauge::of_process(name, help, number * unit));
+        }
+    }
+    if let Ok(open) = descriptors::open() {
+        let help = "File descriptors that are open";
+        gauges.push(Gauge::of_process("process_open_fds", help, open as f64));
+    }
+    if let Some(limit) = descriptors::limit() {
+        let help = "File descriptors that may be open";
+        gauges.push(Gauge::of_process("process_max_fds", help, limit as f64));
+    }
     // Glibc is not asked: it holds the locks of its arenas while it counts.
-    if let Some(allocator @ Allocator::Jemalloc) = Allocator::of_this_process() {
-        let live = "Memory that is allocated and not freed";
-        gauges.extend(
-            allocator
-                .live()
-                .map(|bytes| Gauge::of_process("process_live_memory_bytes", live, bytes as f64)),
-        );
+    if let Some(allocator @ Allocator::Jemalloc) = Allocator::of_this_process()
+        && let Some(bytes) = allocator.live()
+    {
+        let help = "Memory that is allocated and not freed";
+        gauges.push(Gauge::of_process(
+            "process_live_memory_bytes",
+            help,
+            bytes as f64,
+        ));
     }
     gauges
 }
+
+/// Fields of `/proc/self/status` that are gauges, each with the size of its unit, its name and its help.
+const OF_STATUS: [(&str, f64, &str, &str); 3] = [
+    (
+        "Threads:",
+        1.0,
+        "process_threads",
+        "Threads of the whole process",
+    ),
+    (
+        "VmRSS:",
+        1024.0,
+        "process_resident_memory_bytes",
+        "Memory that the process has resident",
+    ),
+    (
+        "VmHWM:",
+        1024.0,
+        "process_memory_peak_bytes",
+        "Most memory that the process had resident",
+    ),
+];
 
 /// Reads `/proc/self/status` from a file that stays open, so that it works in a service that is out of file
 /// descriptors.

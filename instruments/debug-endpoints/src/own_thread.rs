@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Mutex as Lock, PoisonError, mpsc};
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, oneshot};
@@ -93,18 +93,12 @@ const STILL_COUNTED: Duration = Duration::from_millis(20);
 /// It starts two, so that one is left if somebody else takes one, and waits until the system no longer counts them.
 pub(crate) fn try_start() -> Start {
     let before = own_threads();
-    let start = |wait: mpsc::Receiver<()>| {
-        let thread = Builder::new().name("probe".to_owned());
-        thread.spawn(move || {
-            let _ = wait.recv();
-        })
-    };
     let (release, wait) = mpsc::channel();
-    let Ok(first) = start(wait) else {
+    let Ok(first) = start_probe(wait) else {
         return Start::Refused;
     };
     let (release_second, wait) = mpsc::channel();
-    let second = start(wait);
+    let second = start_probe(wait);
     drop((release, release_second));
     let _ = first.join();
     let Ok(second) = second else {
@@ -119,6 +113,14 @@ pub(crate) fn try_start() -> Start {
         std::thread::yield_now();
     }
     Start::Allowed
+}
+
+/// Starts a thread that ends when the sender of `wait` is dropped.
+fn start_probe(wait: mpsc::Receiver<()>) -> io::Result<JoinHandle<()>> {
+    let thread = Builder::new().name("probe".to_owned());
+    thread.spawn(move || {
+        let _ = wait.recv();
+    })
 }
 
 /// Returns the number of threads of the process, as the system counts them.

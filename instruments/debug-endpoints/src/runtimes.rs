@@ -44,12 +44,13 @@ impl Runtimes {
         if all.iter().any(|one| one.handle.id() == handle.id()) {
             return;
         }
-        let numbered = (2..).map(|number| format!("{name} {number}"));
-        let name = std::iter::once(name.to_owned())
-            .chain(numbered)
-            .find(|name| all.iter().all(|one| one.name != *name))
-            .unwrap_or_default();
-        all.push(Watched { name, handle });
+        let mut free = name.to_owned();
+        let mut number = 1;
+        while all.iter().any(|one| one.name == free) {
+            number += 1;
+            free = format!("{name} {number}");
+        }
+        all.push(Watched { name: free, handle });
     }
 
     /// Adds the runtime that the caller is in, if there is one, named like the calling thread.
@@ -88,24 +89,24 @@ pub(crate) struct Scope {
 impl Scope {
     /// Returns the scope of the runtimes `watched`; `threads` are the names of their threads.
     pub(crate) fn of(watched: &[Watched], threads: &BTreeSet<String>) -> Self {
-        let workers = watched.iter().map(|one| one.handle.metrics().num_workers());
+        let mut workers = 0;
+        let mut names = Vec::new();
+        for one in watched {
+            workers += one.handle.metrics().num_workers();
+            names.push(one.name.as_str());
+        }
         let mut scope = Self {
             runtimes: watched.len(),
-            workers: workers.sum(),
+            workers,
             event_loops_not_watched: event_loops_not_watched(watched.len()),
             other_threads: other_threads(threads),
             watches: String::new(),
         };
-        let names: Vec<_> = watched.iter().map(|one| one.name.as_str()).collect();
         scope.watches = scope.sentence(&names.join(", "));
         scope
     }
 
     fn sentence(&self, names: &str) -> String {
-        let counted = |count, what| match count {
-            1 => format!("1 {what}"),
-            count => format!("{count} {what}s"),
-        };
         let watched = format!(
             "watches {} ({names}) with {}",
             counted(self.runtimes, "runtime"),
@@ -114,17 +115,27 @@ impl Scope {
         let Some(more @ 1..) = self.event_loops_not_watched else {
             return watched;
         };
-        let threads = self.other_threads.iter();
-        let threads: Vec<_> = threads.map(|(name, n)| format!("{n} {name}")).collect();
-        let threads = match threads.as_slice() {
+        let mut others = Vec::new();
+        for (name, count) in &self.other_threads {
+            others.push(format!("{count} {name}"));
+        }
+        let threads = match others.as_slice() {
             [] => String::new(),
-            threads => format!(" (other threads: {})", threads.join(", ")),
+            others => format!(" (other threads: {})", others.join(", ")),
         };
         format!(
             "{watched}; this process has {} that it does not watch, as a further tokio runtime has one{threads}: add \
              such runtimes with DebugEndpoints::runtime or watch_current_runtime",
             counted(more, "event loop"),
         )
+    }
+}
+
+/// Returns a count with the noun that it is of.
+fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
     }
 }
 
@@ -138,13 +149,15 @@ pub(crate) fn event_loops_not_watched(watched: usize) -> Option<usize> {
 
 fn epoll_descriptors() -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?;
-    let links = open.take(MOST_DESCRIPTORS).flatten();
-    let links = links.filter_map(|one| std::fs::read_link(one.path()).ok());
-    Some(
-        links
-            .filter(|to| to.as_os_str() == "anon_inode:[eventpoll]")
-            .count(),
-    )
+    let mut count = 0;
+    for descriptor in open.take(MOST_DESCRIPTORS).flatten() {
+        if let Ok(to) = std::fs::read_link(descriptor.path())
+            && to.as_os_str() == "anon_inode:[eventpoll]"
+        {
+            count += 1;
+        }
+    }
+    Some(count)
 }
 
 /// Names of the endpoints' own threads.
@@ -187,19 +200,20 @@ pub(crate) fn threads_by_name() -> Option<(usize, String, usize)> {
 /// Counts the process's threads by name, without the main one, ours, and those with these names.
 fn other_threads(names: &BTreeSet<String>) -> BTreeMap<String, usize> {
     // The system keeps 15 bytes of a name.
-    let shortened = |name: &str| name.as_bytes()[..name.len().min(15)].to_vec();
-    let known: BTreeSet<_> = names.iter().map(|name| shortened(name)).collect();
+    let mut known = BTreeSet::new();
+    for name in names {
+        known.insert(&name.as_bytes()[..name.len().min(15)]);
+    }
     let mut others = BTreeMap::new();
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        return others;
+    };
     let main = std::process::id().to_string();
-    for thread in std::fs::read_dir("/proc/self/task")
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        let Ok(name) = std::fs::read(thread.path().join("comm")) else {
+    for thread in threads.flatten() {
+        let Ok(comm) = std::fs::read(thread.path().join("comm")) else {
             continue;
         };
-        let name = name.trim_ascii_end();
+        let name = comm.trim_ascii_end();
         let is_ours = OURS.iter().any(|ours| ours.as_bytes() == name);
         if !is_ours && thread.file_name() != *main && !known.contains(name) {
             let name = String::from_utf8_lossy(name).into_owned();

@@ -46,10 +46,16 @@ pub(crate) struct Sockets {
 
 /// Returns this process's TCP sockets.
 fn own_sockets() -> Option<Vec<Socket>> {
-    let open = fs::read_dir("/proc/self/fd").ok()?.flatten();
-    let descriptors = open.filter_map(|one| one.file_name().to_str()?.parse().ok());
-    let sockets = descriptors.filter_map(TcpSocket::of);
-    Some(sockets.map(|one| one.socket()).collect())
+    let mut sockets = Vec::new();
+    for open in fs::read_dir("/proc/self/fd").ok()?.flatten() {
+        if let Some(name) = open.file_name().to_str()
+            && let Ok(descriptor) = name.parse()
+            && let Some(socket) = TcpSocket::of(descriptor)
+        {
+            sockets.push(socket.socket());
+        }
+    }
+    Some(sockets)
 }
 
 impl Sockets {
@@ -111,7 +117,7 @@ impl fmt::Display for Sockets {
             "{} looks in {:.1} s. Opened: at least. Held back: of the looks at which a connection had something queued.",
             self.looks, self.seconds
         )?;
-        if let Some((opened, accepted)) = self.namespace_opened.zip(self.namespace_accepted) {
+        if let (Some(opened), Some(accepted)) = (self.namespace_opened, self.namespace_accepted) {
             writeln!(
                 f,
                 "All processes of this network namespace together opened {opened} connections and accepted {accepted}."
@@ -124,11 +130,11 @@ impl fmt::Display for Sockets {
 /// Looks at the sockets for `duration`.
 pub(crate) async fn watch(duration: Duration) -> Result<Sockets, EndpointError> {
     static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let sockets = own_thread::look("sockets", &ONE, duration, take);
-    let unavailable =
-        "the system's tables of sockets cannot be read: no /proc, or no file descriptor is left";
-    let unavailable = EndpointError::Unavailable(unavailable.to_owned());
-    sockets.await?.ok_or(unavailable)
+    let Some(sockets) = own_thread::look("sockets", &ONE, duration, take).await? else {
+        let reason = "the system's tables of sockets cannot be read: no /proc, or no file descriptor is left";
+        return Err(EndpointError::Unavailable(reason.to_owned()));
+    };
+    Ok(sockets)
 }
 
 fn take(until: &Until<'_>) -> Option<Sockets> {

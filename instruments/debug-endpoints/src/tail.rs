@@ -60,12 +60,15 @@ pub(crate) fn folded(profile: &Profile, frames: Frames) -> Result<String, Endpoi
 /// Returns which requests and routes the stacks leave out, and whether names are missing.
 pub(crate) fn left_out(profile: &Profile) -> Result<String, EndpointError> {
     let tail = of(profile)?;
-    let is_told = |finding| matches!(finding, TailFinding::Tail | TailFinding::NoTail);
-    let untold = tail.routes.iter().filter(|route| !is_told(route.finding));
+    let mut untold = 0;
+    for route in &tail.routes {
+        if !matches!(route.finding, TailFinding::Tail | TailFinding::NoTail) {
+            untold += 1;
+        }
+    }
     let mut notes = tail.left_out();
-    let routes = untold.count();
-    if routes > 0 {
-        notes = format!("{notes} Routes with too few requests or samples: {routes}.");
+    if untold > 0 {
+        notes = format!("{notes} Routes with too few requests or samples: {untold}.");
     }
     if let Some(note) = missing_names::in_waits(profile) {
         notes = format!("{notes} Not seen: {note}");

@@ -10,17 +10,16 @@ pub(crate) fn draw(
     idle: bool,
     all: bool,
 ) -> Result<String, EndpointError> {
-    let left_out = (!idle)
-        .then(|| "Threads that have nothing to do are left out: &idle=true draws them.".to_owned());
+    let mut captions = Vec::new();
+    captions.extend(profile.note.clone());
+    if !idle {
+        captions.push(
+            "Threads that have nothing to do are left out: &idle=true draws them.".to_owned(),
+        );
+    }
     let drawing = await_profile::drawing::Drawing {
         title: "Threads: where they are blocked, and where they run".to_owned(),
-        captions: profile
-            .note
-            .iter()
-            .cloned()
-            .chain(left_out)
-            .take(2)
-            .collect(),
+        captions,
         unit: "samples".to_owned(),
         theme: await_profile::drawing::Theme::Wait,
         ..Default::default()

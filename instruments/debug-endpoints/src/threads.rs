@@ -32,14 +32,15 @@ impl ThreadProfiler {
     ) -> Result<Arc<ThreadProfile>, EndpointError> {
         memory_left::is_enough()?;
         let permit = permit::threads()?;
-        let profile = THREAD.run(move |is_awaited| {
+        let sampling = THREAD.run(move |is_awaited| {
             let profile = sampled(duration, is_awaited, is_awaited);
             drop(permit);
             profile
         });
-        let profile = profile.await?;
-        let profile = profile.ok_or_else(|| EndpointError::failed("nobody waits for it"))?;
-        Ok(self.last.keep(profile))
+        match sampling.await? {
+            Some(profile) => Ok(self.last.keep(profile)),
+            None => Err(EndpointError::failed("nobody waits for it")),
+        }
     }
 }
 
@@ -54,8 +55,10 @@ pub(crate) fn take(
 ) -> Result<ThreadProfile, EndpointError> {
     memory_left::is_enough()?;
     let _permit = permit::threads()?;
-    let profile = sampled(duration, lasts, &|| true);
-    profile.ok_or_else(|| EndpointError::failed("nobody waits for it"))
+    match sampled(duration, lasts, &|| true) {
+        Some(profile) => Ok(profile),
+        None => Err(EndpointError::failed("nobody waits for it")),
+    }
 }
 
 /// Samples until `duration` is over or `lasts` returns false, and looks the names up if the profile is still awaited.

@@ -118,13 +118,12 @@ impl Waits {
         memory_left::is_enough()?;
         // The permit is held until the names are looked up, even if the client hangs up before.
         let permit = permit::waits()?;
-        let profile = self.profiler.profile_holding(options, permit).await;
-        let profile = profile.map_err(|error| match error {
-            ProfileError::Busy => EndpointError::Busy("await profile"),
-            ProfileError::Thread(error) => no_thread(&error),
-            other => EndpointError::failed(other),
-        })?;
-        Ok(self.last.keep(profile))
+        match self.profiler.profile_holding(options, permit).await {
+            Ok(profile) => Ok(self.last.keep(profile)),
+            Err(ProfileError::Busy) => Err(EndpointError::Busy("await profile")),
+            Err(ProfileError::Thread(error)) => Err(no_thread(&error)),
+            Err(other) => Err(EndpointError::failed(other)),
+        }
     }
 }
 

@@ -60,9 +60,9 @@ impl Capture {
             ..Evidence::default()
         };
         let (began, cpu_time) = (Instant::now(), ProcessTime::now());
-        let waits = self.start_waits();
+        let taking = self.start_waits();
         let threads = self.with_stacks.then(|| self.threads());
-        let waits = waits.finish();
+        let waits = taking.finish();
         seen.seconds = began.elapsed().as_secs_f64();
         seen.cpus_used = cpu_time.elapsed().as_secs_f64() / seen.seconds;
         let mut folded = Seen::default();
@@ -95,19 +95,17 @@ impl Capture {
 
     /// Samples the threads while the incident lasts. What is over after a moment is seen in that moment alone.
     fn threads(&self) -> Result<ThreadProfile, String> {
-        let lasts = || self.kind != Kind::Late || !self.is_over.load(Relaxed);
-        let taken = threads::take(WATCHED_FOR, &lasts);
-        taken.map_err(|error| error.to_string())
+        threads::take(WATCHED_FOR, &|| {
+            self.kind != Kind::Late || !self.is_over.load(Relaxed)
+        })
+        .map_err(|error| error.to_string())
     }
 
     /// Starts an await profile. Without a thread for it, it is taken later, when the stacks are done.
     fn start_waits(&self) -> Waits {
-        let take = {
-            let profiler = self.profiler.clone();
-            move || waits(&profiler)
-        };
+        let profiler = self.profiler.clone();
         let thread = Builder::new().name("await-profile".to_owned());
-        match thread.spawn(take) {
+        match thread.spawn(move || waits(&profiler)) {
             Ok(thread) => Waits::Running(thread),
             Err(_) => Waits::Later(self.profiler.clone()),
         }
@@ -155,7 +153,9 @@ fn sentences(seen: &Evidence, moment: Vec<String>) -> Vec<String> {
     for wait in &report.waits {
         sentences.push(wait.says.clone());
     }
-    sentences.extend(seen.requests.as_ref().and_then(most));
+    if let Some(requests) = &seen.requests {
+        sentences.extend(most(requests));
+    }
     for not_seen in &report.not_seen {
         sentences.push(format!("Not seen: {not_seen}"));
     }

@@ -26,16 +26,16 @@ struct Sched {
 
 impl Sched {
     fn read(tid: i32) -> Option<Self> {
-        let file = |name| fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).ok();
-        let times = file("schedstat")?;
-        let mut times = times.split_whitespace().map(str::parse);
-        let stat = file("stat")?;
-        let (_, rest) = stat.rsplit_once(") ")?;
+        let folder = format!("/proc/self/task/{tid}");
+        let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+        let (_, state) = stat.rsplit_once(") ")?;
+        let schedstat = fs::read_to_string(format!("{folder}/schedstat")).ok()?;
+        let mut times = schedstat.split_whitespace();
         Some(Self {
-            is_ready: rest.starts_with('R'),
-            ran: Duration::from_nanos(times.next()?.ok()?),
-            delayed: Duration::from_nanos(times.next()?.ok()?),
-            slices: times.next()?.ok()?,
+            is_ready: state.starts_with('R'),
+            ran: Duration::from_nanos(times.next()?.parse().ok()?),
+            delayed: Duration::from_nanos(times.next()?.parse().ok()?),
+            slices: times.next()?.parse().ok()?,
         })
     }
 
@@ -67,7 +67,9 @@ impl Look {
     fn now() -> Self {
         let mut threads = HashMap::new();
         for tid in tids() {
-            threads.extend(Sched::read(tid).map(|sched| (tid, sched)));
+            if let Some(sched) = Sched::read(tid) {
+                threads.insert(tid, sched);
+            }
         }
         Self {
             at: Instant::now(),
@@ -79,10 +81,12 @@ impl Look {
     /// Returns whether a thread waited for a CPU for most of the time since `before`, and others had it.
     fn cpu_since(&self, before: &Self) -> Cpu {
         let length = self.at.saturating_duration_since(before.at);
-        let lacked = self.threads.iter().any(|(tid, now)| {
-            let before = before.threads.get(tid);
-            before.is_some_and(|before| now.waited_since(*before, length) > length / 2)
-        });
+        let mut lacked = false;
+        for (tid, now) in &self.threads {
+            if let Some(before) = before.threads.get(tid) {
+                lacked |= now.waited_since(*before, length) > length / 2;
+            }
+        }
         let used = self.process.duration_since(before.process);
         let is_own_doing = used >= length * cpus() / 2;
         if lacked && !is_own_doing {
@@ -101,8 +105,10 @@ impl Delays {
 
     /// Ends the measurement that was begun, and returns what it says.
     pub(crate) fn end(&mut self) -> Cpu {
-        let before = self.before.take();
-        before.map_or(Cpu::NotAsked, |before| Look::now().cpu_since(&before))
+        match self.before.take() {
+            Some(before) => Look::now().cpu_since(&before),
+            None => Cpu::NotAsked,
+        }
     }
 }
 
@@ -113,14 +119,21 @@ fn cpus() -> u32 {
 
 /// Returns the threads that have begun requests, or the first ones if nobody knows of any.
 fn tids() -> Vec<i32> {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
-    let tids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
-    let all: Vec<i32> = tids.collect();
-    let mut chosen = all.clone();
-    chosen.retain(|tid| await_profile::has_begun_requests(*tid));
-    if chosen.is_empty() {
-        chosen = all;
+    let (mut all, mut serving) = (Vec::new(), Vec::new());
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+        return all;
+    };
+    for task in tasks.flatten() {
+        if let Some(name) = task.file_name().to_str()
+            && let Ok(tid) = name.parse()
+        {
+            all.push(tid);
+            if await_profile::has_begun_requests(tid) {
+                serving.push(tid);
+            }
+        }
     }
+    let mut chosen = if serving.is_empty() { all } else { serving };
     chosen.truncate(MOST_THREADS);
     chosen
 }

@@ -160,16 +160,16 @@ impl Judge {
         let workers = self.workers.entry(runtime.clone()).or_default();
         let change = workers.observe(is_held, length, cpu, late);
         let longest = workers.times().into_iter().max().unwrap_or_default();
-        let says = || {
+        let key = (Kind::Late, runtime.clone());
+        let is_recorded = self.log.write(&key, change, longest, || {
             let (held, all) = (workers.late(late), workers.len());
             let of_all = match all {
                 1 => format!("The worker of the runtime {runtime}"),
                 all => format!("{held} of {all} workers of the runtime {runtime}"),
             };
             format!("{of_all} did not yield for {} ms.", longest.as_millis())
-        };
-        let key = (Kind::Late, runtime.clone());
-        if self.log.write(&key, change, longest, says) {
+        });
+        if is_recorded {
             workers.set_recorded();
         }
     }
@@ -186,8 +186,10 @@ impl Judge {
                 _ => Cpu::Had,
             };
             let change = condition.observe(reading.is_out, cpu);
-            let says = || reading.says.clone();
-            if self.log.write(&reading.key, change, CONFIRMED_AFTER, says) {
+            let is_recorded = self.log.write(&reading.key, change, CONFIRMED_AFTER, || {
+                reading.says.clone()
+            });
+            if is_recorded {
                 condition.set_recorded();
             }
         }
@@ -203,13 +205,13 @@ impl Judge {
         let is_out = self.in_flight.is_left_by(least as f64, seen.length, &rule);
         let change = self.in_flight_condition.observe(is_out, seen.cpu);
         let high = self.in_flight.high();
-        let says = || {
+        let key = (Kind::InFlight, Arc::from(""));
+        let is_recorded = self.log.write(&key, change, CONFIRMED_AFTER, || {
             format!(
                 "{least} requests or more were in flight for a second; usually at most {high:.0} are."
             )
-        };
-        let key = (Kind::InFlight, Arc::from(""));
-        if self.log.write(&key, change, CONFIRMED_AFTER, says) {
+        });
+        if is_recorded {
             self.in_flight_condition.set_recorded();
         }
     }
@@ -220,16 +222,16 @@ impl Judge {
             let known = self.routes.entry(name.clone()).or_default();
             known.take(route, seen.length, &rule);
             let change = known.condition.observe(known.is_out, seen.cpu);
-            let says = || {
+            let key = (Kind::Latency, name.clone());
+            let is_recorded = self.log.write(&key, change, WINDOW, || {
                 let (mean, high) = (known.mean.as_secs_f64(), known.usual.high());
                 format!(
                     "{name} took {:.0} ms on average; usually it takes at most {:.0} ms.",
                     mean * 1e3,
                     high * 1e3
                 )
-            };
-            let key = (Kind::Latency, name.clone());
-            if self.log.write(&key, change, WINDOW, says) {
+            });
+            if is_recorded {
                 known.condition.set_recorded();
             }
         }
@@ -255,41 +257,44 @@ impl Judge {
 
     /// Forgets the runtimes that are not among these.
     pub(crate) fn keep_runtimes(&mut self, names: &[Arc<str>]) {
-        let gone = self.workers.keys().filter(|name| !names.contains(name));
-        let gone: Vec<_> = gone.cloned().collect();
-        for name in gone {
-            self.workers.remove(&name);
-            let key = (Kind::Late, name);
-            if self.log.began.remove(&key).is_some() {
-                self.log.events.push(Event::Ended(key));
+        let log = &mut self.log;
+        self.workers.retain(|name, _| {
+            if names.contains(name) {
+                return true;
             }
-        }
+            let key = (Kind::Late, name.clone());
+            if log.began.remove(&key).is_some() {
+                log.events.push(Event::Ended(key));
+            }
+            false
+        });
     }
 
     /// Returns whether the next step needs to know if the machine has a CPU for the service.
     pub(crate) fn suspects_workers(&self) -> bool {
         let late = self.options.late;
-        let mut workers = self.workers.values();
-        workers.any(|workers| workers.is_suspicious(late))
+        self.workers.values().any(|one| one.is_suspicious(late))
     }
 
     /// Returns whether the next second needs to know if the machine has a CPU for the service.
     pub(crate) fn suspects_requests(&self) -> bool {
-        let is_suspected = |condition: &Condition| matches!(condition, Condition::Suspected { .. });
-        is_suspected(&self.in_flight_condition)
-            || self
-                .routes
-                .values()
-                .any(|route| is_suspected(&route.condition))
-            || self.readings.values().any(is_suspected)
+        let mut conditions = vec![&self.in_flight_condition];
+        for route in self.routes.values() {
+            conditions.push(&route.condition);
+        }
+        conditions.extend(self.readings.values());
+        conditions
+            .iter()
+            .any(|one| matches!(one, Condition::Suspected { .. }))
     }
 
     /// Returns for how long each worker of each runtime has not yielded.
     pub(crate) fn held(&self) -> Vec<(Arc<str>, Vec<Duration>)> {
-        let workers = self.workers.iter();
-        workers
-            .map(|(name, workers)| (name.clone(), workers.times()))
-            .collect()
+        let mut held = Vec::new();
+        for (name, workers) in &self.workers {
+            held.push((name.clone(), workers.times()));
+        }
+        held
     }
 
     /// Returns the events since the last call.

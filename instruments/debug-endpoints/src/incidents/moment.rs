@@ -68,8 +68,7 @@ pub(crate) fn sentences(profile: &ThreadProfile) -> Vec<String> {
 /// Returns the stack of most moments at which a thread was not idle. Its first moments are those of the incident. A
 /// thread that asks for events is at no work either, even if it has just begun to run.
 fn at_work(thread: &Thread) -> Option<&Stack> {
-    let mut stacks = thread.stacks.iter();
-    stacks.find(|stack| {
+    thread.stacks.iter().find(|stack| {
         let asks_for_events = matches!(
             stack.in_call(),
             Some("epoll_wait" | "epoll_pwait" | "epoll_pwait2")

@@ -77,6 +77,13 @@ struct State {
     failed: Option<String>,
 }
 
+impl State {
+    /// Returns the incident of this number, if it is still kept.
+    fn incident(&mut self, number: u64) -> Option<&mut Incident> {
+        self.kept.iter_mut().find(|one| one.number == number)
+    }
+}
+
 impl Recorder {
     pub(crate) fn new() -> Self {
         Self {
@@ -138,13 +145,11 @@ impl Recorder {
 
     /// Adds the evidence of an incident, and writes its line in the log first.
     pub(crate) fn add(&self, number: u64, mut seen: Seen) {
-        let found = |state: &State| state.kept.iter().position(|one| one.number == number);
         let (kind, says) = {
-            let state = self.state();
-            let Some(at) = found(&state) else {
+            let mut state = self.state();
+            let Some(incident) = state.incident(number) else {
                 return;
             };
-            let incident = &state.kept[at];
             (incident.key.0, incident.seen.sentences.clone())
         };
         seen.sentences.splice(0..0, says);
@@ -153,9 +158,8 @@ impl Recorder {
         }
         // The service's logger may do anything, so no lock is held.
         log_line::warn(&line(kind, &seen.sentences));
-        let mut state = self.state();
-        if let Some(at) = found(&state) {
-            state.kept[at].seen = seen;
+        if let Some(incident) = self.state().incident(number) {
+            incident.seen = seen;
         }
     }
 
@@ -163,7 +167,10 @@ impl Recorder {
     pub(crate) fn shown(&self) -> Vec<Shown> {
         let mut shown = Vec::new();
         for incident in &self.state().kept {
-            let lasted = incident.lasted.unwrap_or_else(|| incident.began.elapsed());
+            let lasted = match incident.lasted {
+                Some(lasted) => lasted,
+                None => incident.began.elapsed(),
+            };
             shown.push(Shown {
                 kind: incident.key.0,
                 at: utc(incident.at),
@@ -193,12 +200,13 @@ impl Recorder {
     pub(crate) fn text(&self) -> String {
         let shown = self.shown();
         let mut text = self.head(shown.len());
-        for (number, one) in (1..).zip(&shown) {
+        for (index, one) in shown.iter().enumerate() {
             let lasts = if one.ongoing { " so far" } else { "" };
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "\n{number}. {}, {}, {:.3} s{lasts}",
+                "\n{}. {}, {}, {:.3} s{lasts}",
+                index + 1,
                 one.kind.name(),
                 one.at,
                 one.seconds
@@ -265,13 +273,13 @@ fn bound(lines: &mut Vec<String>) {
 /// Returns the line in the log: what left its range, and the first sentence with a file and line number.
 fn line(kind: Kind, sentences: &[String]) -> String {
     let mut line = format!("incident ({})", kind.name());
-    let first = sentences.first().map(String::as_str).unwrap_or_default();
-    let place = sentences.iter().skip(1).find(|sentence| has_line(sentence));
-    let second = place.or_else(|| sentences.get(1));
-    for sentence in [Some(first), second.map(String::as_str)]
-        .into_iter()
-        .flatten()
-    {
+    let mut parts = Vec::new();
+    if let Some((first, others)) = sentences.split_first() {
+        parts.push(first);
+        let place = others.iter().find(|sentence| has_line(sentence));
+        parts.extend(place.or(others.first()));
+    }
+    for sentence in parts {
         // The evidence of a finding, its cause and fix are in the endpoint.
         let (headline, _) = sentence.split_once(" Seen: ").unwrap_or((sentence, ""));
         line.push_str(": ");
@@ -291,8 +299,9 @@ fn line(kind: Kind, sentences: &[String]) -> String {
 fn has_line(sentence: &str) -> bool {
     let mut rest = sentence;
     while let Some((before, after)) = rest.split_once(')') {
-        let number = before.rsplit_once(':').map(|(_, number)| number);
-        if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
+        if let Some((_, number)) = before.rsplit_once(':')
+            && number.parse::<u32>().is_ok()
+        {
             return true;
         }
         rest = after;

@@ -54,8 +54,8 @@ pub(crate) fn start(
 ) {
     let watched = Arc::downgrade(recorder);
     let thread = Builder::new().name("incidents".to_owned());
-    let thread = thread.spawn(move || Watcher::new(options, profiler, runtimes).run(&watched));
-    if let Err(error) = thread {
+    let started = thread.spawn(move || Watcher::new(options, profiler, runtimes).run(&watched));
+    if let Err(error) = started {
         recorder.fail(format!(
             "Incidents are not recorded: the system starts no thread ({error})."
         ));
@@ -370,17 +370,20 @@ impl Watcher {
         let held = self.judge.held();
         let mut runtimes = Vec::new();
         for runtime in &mut self.watched {
-            let times = held.iter().find(|(name, _)| *name == runtime.name);
-            let times = times.map(|(_, times)| times.as_slice()).unwrap_or_default();
-            let held: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+            let mut held_worst = Vec::new();
+            for (name, times) in &held {
+                if *name == runtime.name {
+                    held_worst.extend(times.iter().map(Duration::as_secs_f64));
+                }
+            }
             // A task begins late if no worker is left to run it.
-            let late = held.iter().copied().reduce(f64::min);
+            let late = held_worst.iter().copied().reduce(f64::min);
             let waits = runtime.job_waits().as_secs_f64();
             runtimes.push(Runtime {
                 name: runtime.name.to_string(),
                 late_p99: late.unwrap_or_default(),
                 unanswered: late.unwrap_or_default(),
-                held_worst: held,
+                held_worst,
                 blocking_wait_worst: waits,
                 blocking_unanswered: waits,
                 ..Runtime::default()

@@ -67,8 +67,9 @@ impl Workers {
 
     /// Returns whether it has to be known for the next step if the machine has a CPU for the service.
     pub(crate) fn is_suspicious(&self, late: Duration) -> bool {
-        let mut held = self.held.iter();
-        held.any(|held| held.seen >= late / 2 && held.own < late)
+        self.held
+            .iter()
+            .any(|held| held.seen >= late / 2 && held.own < late)
     }
 
     /// Returns the number of workers that have not yielded for `late`.
