@@ -121,12 +121,11 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut request = self.project().request;
-        let ending = |result: &F::Output| match result {
+        let polled = request.as_mut().poll_ending(cx, |result| match result {
             Ok(response) => Ending::Answered(response.status().as_u16()),
             Err(_) => Ending::Finished,
-        };
-        let response = ready!(request.as_mut().poll_ending(cx, ending))?;
-        Poll::Ready(Ok(M::track(response, Ended(request.probe()))))
+        });
+        Poll::Ready(Ok(M::track(ready!(polled)?, Ended(request.probe()))))
     }
 }
 

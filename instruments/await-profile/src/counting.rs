@@ -18,12 +18,10 @@ use crate::collected::{Outcome, Sample, StackId, Waits};
 use crate::latency::{Latencies, RouteLatency};
 use crate::lock::lock;
 use crate::options::ProfileOptions;
-use crate::raw_stack::RawStack;
 use crate::routes::OTHER_ROUTES;
 use crate::sampler::Sampler;
 use crate::shared::Permit;
 use crate::stack::{Frames, Stack};
-use crate::symbols::Symbols;
 use crate::waits_table::wait_of;
 
 /// Time between two samples, on average.
@@ -198,12 +196,12 @@ impl WaitEnds {
             self.find_out(stack, sample.release, is_late)?;
         }
         let own = self.ends(waits)?;
-        let is_join = |end: &WaitEnd| match end {
+        let waits_for_child = own.iter().any(|end| match end {
             WaitEnd::Handle | WaitEnd::Task => !sample.child_is_member,
             WaitEnd::Set => true,
             WaitEnd::Wait(_) | WaitEnd::Deadline => false,
-        };
-        if sample.child.stacks.is_empty() || !own.iter().any(is_join) {
+        });
+        if sample.child.stacks.is_empty() || !waits_for_child {
             return Some(shared(&own, waits.uncaptured));
         }
         let of_child = self.ends(&sample.child)?;
@@ -362,8 +360,8 @@ impl Counting {
 
     fn wants_names(&self) -> bool {
         let known = self.ends.waits.len();
-        let mut releases = self.ends.releases.values();
-        known < self.sampler.collected.waits.distinct.len() || releases.any(Option::is_none)
+        known < self.sampler.collected.waits.distinct.len()
+            || self.ends.releases.values().any(Option::is_none)
     }
 
     /// Looks up the names of all stacks that have none yet.
@@ -371,18 +369,14 @@ impl Counting {
         let collected = &self.sampler.collected;
         let options = ProfileOptions::default();
         let mut symbols = lock(&permit.shared.symbols);
-        let mut named = |stack: &RawStack| -> Vec<Symbols> {
-            let addresses = stack.iter();
-            addresses.map(|&address| symbols.resolve(address)).collect()
-        };
         for stack in &collected.waits.distinct[self.ends.waits.len()..] {
-            let stack = Stack::new(&named(stack), &options);
+            let stack = Stack::new(&symbols.resolve_all(stack), &options);
             self.ends.waits.push(WaitEnd::of(&stack));
         }
         for (id, is_pool_thread) in &mut self.ends.releases {
             if is_pool_thread.is_none() {
                 let stack = &collected.releases.distinct[*id as usize];
-                let stack = Stack::of_release(&named(stack), &options);
+                let stack = Stack::of_release(&symbols.resolve_all(stack), &options);
                 *is_pool_thread = Some(stack.is_of_pool_thread());
             }
         }

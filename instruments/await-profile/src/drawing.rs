@@ -116,8 +116,7 @@ impl Drawing {
         options.count_name.clone_from(&self.unit);
         // Narrower boxes make towers that nobody can read and that push the others down.
         options.min_width = 0.1;
-        let rows = folded.lines().map(|line| line.matches(';').count() + 1);
-        if rows.max().unwrap_or(0) > ROWS {
+        if folded.lines().any(|line| line.matches(';').count() >= ROWS) {
             options.frame_height = 14;
             options.font_size = 11;
         }

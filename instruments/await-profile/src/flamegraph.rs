@@ -59,11 +59,17 @@ impl Profile {
         if folded.is_empty() {
             return Err(FlamegraphError::Empty);
         }
-        let frames = weights.rounded().flat_map(|(stack, _)| stack);
-        let mut colours: BTreeMap<String, [u8; 3]> = frames
-            .map(|frame| (frame.label(), colour(frame.kind)))
-            .collect();
+        let mut colours = BTreeMap::new();
+        for (stack, _) in weights.rounded() {
+            for frame in stack {
+                colours.insert(frame.label(), colour(frame.kind));
+            }
+        }
         colours.insert("all".to_owned(), colour(FrameKind::Framework));
+        let mut legend = Vec::new();
+        for remark in self.remarks() {
+            legend.extend(wrapped(&remark.says));
+        }
         let drawing = Drawing {
             title: options.title.clone(),
             captions: self.captions().to_vec(),
@@ -71,11 +77,7 @@ impl Profile {
             unit: "request-microseconds".to_owned(),
             theme: Theme::Plain,
             colours,
-            legend: self
-                .remarks()
-                .iter()
-                .flat_map(|remark| wrapped(&remark.says))
-                .collect(),
+            legend,
         };
         Ok(self.describe_frames(&drawing.draw(&folded)?, &weights))
     }
@@ -94,40 +96,47 @@ impl Profile {
                 _ => ends.push((total, route)),
             }
         }
-        let describe = |width: u64, from: u64| {
-            let share = width as f64 / total as f64;
-            let in_flight = share * self.mean_in_flight();
-            let mut text = format!(
-                "{:.2}% of the requests in flight: {in_flight:.1}",
-                share * 100.0
-            );
-            // A frame of all routes begins at the first route and ends after it, so it has no time.
-            let route = ends.iter().find(|&&(end, _)| from < end);
-            let route = route.filter(|&&(end, _)| from + width <= end);
-            let ended = route.map_or(0, |(_, route)| self.ended_of(route));
-            if let Some(spent) = self.latency(in_flight, ended) {
-                let _ = write!(text, ", {} a request", readable(spent));
-            }
-            text
-        };
         let mut described = String::with_capacity(svg.len());
         let mut rest = svg;
         while let Some(at) = rest.find("</title><rect ") {
             let (before, after) = rest.split_at(at);
-            let name = before.rfind(" (").filter(|_| before.ends_with(')'));
-            let numbers = number_of(after, " fg:w=\"").zip(number_of(after, " fg:x=\""));
-            match name.zip(numbers) {
-                Some((name, (width, from))) => {
-                    described.push_str(&before[..name]);
-                    let _ = write!(described, " ({})", describe(width, from));
+            let text = before.strip_suffix(')').and_then(|text| text.rfind(" ("));
+            let width = number_of(after, " fg:w=\"");
+            let from = number_of(after, " fg:x=\"");
+            match (text, width, from) {
+                (Some(text), Some(width), Some(from)) => {
+                    let share = width as f64 / total as f64;
+                    // A frame of all routes begins at the first route and ends after it, so it has no time.
+                    let route = match ends.iter().find(|(end, _)| from < *end) {
+                        Some((end, route)) if from + width <= *end => Some(*route),
+                        _ => None,
+                    };
+                    described.push_str(&before[..text]);
+                    let _ = write!(described, " ({})", self.width_in_words(share, route));
                 }
-                None => described.push_str(before),
+                _ => described.push_str(before),
             }
             let (tag, others) = after.split_at("</title>".len());
             described.push_str(tag);
             rest = others;
         }
         described + rest
+    }
+
+    /// Returns in words what a frame's width is: requests in flight, and the time of a request if it is of one route.
+    fn width_in_words(&self, share: f64, route: Option<&str>) -> String {
+        let in_flight = share * self.mean_in_flight();
+        let mut text = format!(
+            "{:.2}% of the requests in flight: {in_flight:.1}",
+            share * 100.0
+        );
+        if let Some(route) = route
+            && let Some(spent) = self.latency(in_flight, self.ended_of(route))
+        {
+            // Writing to a string cannot fail.
+            let _ = write!(text, ", {} a request", readable(spent));
+        }
+        text
     }
 
     /// Returns the captions that a reader needs: what was measured, and what the picture does not

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ecosystem::{ONE_OF_SEVERAL, PathMeaning, Wait};
 
-use crate::collected::{Outcome, Sample, Waits};
+use crate::collected::{Outcome, Sample, StackId, Waits};
 use crate::frame::{Frame, labels};
 use crate::frame_kind::FrameKind;
 use crate::in_a_row::InARow;
@@ -126,8 +126,8 @@ impl Profile {
             let ([(stack, _)], Some(release)) = (stacks.as_slice(), sample.release) else {
                 continue;
             };
-            let route = std::iter::once(sample.route.to_string());
-            let place = route.chain(labels(stack)).collect();
+            let mut place = vec![sample.route.to_string()];
+            place.extend(labels(stack));
             let by = labels(self.releases[release as usize].frames(frames));
             let wakes = waits.entry(place).or_default().entry(by).or_default();
             wakes.weight += self.weight_of(sample);
@@ -137,26 +137,29 @@ impl Profile {
                 wakes.tasks.insert(task);
             }
         }
-        let sum = |by: &WakesBy| by.values().map(|wakes| wakes.weight).sum::<f64>();
-        let mut waits: Vec<_> = waits
-            .into_iter()
-            .map(|(at, by)| (sum(&by), at, by))
-            .collect();
-        waits.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let releases = waits.into_iter().flat_map(|(total, place, by)| {
+        let mut places = Vec::new();
+        for (place, by) in waits {
+            let total: f64 = by.values().map(|wakes| wakes.weight).sum();
+            places.push((total, place, by));
+        }
+        places.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut releases = Vec::new();
+        for (total, place, by) in places {
             let mut by: Vec<_> = by.into_iter().collect();
             by.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
-            by.into_iter().map(move |(by, mut wakes)| Release {
-                frames: place.clone(),
-                by,
-                share: wakes.weight / total,
-                samples: wakes.samples,
-                tasks: wakes.tasks(),
-                wakes: wakes.at.len(),
-                short_gap_ms: wakes.short_gap_ms(),
-            })
-        });
-        releases.collect()
+            for (by, mut wakes) in by {
+                releases.push(Release {
+                    frames: place.clone(),
+                    by,
+                    share: wakes.weight / total,
+                    samples: wakes.samples,
+                    tasks: wakes.tasks(),
+                    wakes: wakes.at.len(),
+                    short_gap_ms: wakes.short_gap_ms(),
+                });
+            }
+        }
+        releases
     }
 
     /// Returns the stacks as text, one line each, as flamegraph tools read them. A line has the frames
@@ -187,13 +190,14 @@ impl Profile {
         let all = self.in_flight_by_run();
         let total: f64 = all.iter().sum();
         let in_flight = self.mean_in_flight();
-        let shares = places.iter().map(|(stack, (sums, seen))| {
+        let mut shares = Vec::new();
+        for (stack, (sums, seen)) in &places {
             let share = sums.iter().sum::<f64>() / total;
             let mean_in_flight = share * in_flight;
             let route = stack.first().map_or("", |route| &route.path);
             let spent = self.latency(mean_in_flight, self.ended_of(route));
             let (times, is_asked_anew) = in_a_row.at(stack);
-            Share {
+            shares.push(Share {
                 frames: labels(stack),
                 wait: wait_of(stack),
                 share,
@@ -204,9 +208,8 @@ impl Profile {
                 in_a_row: times,
                 is_asked_anew,
                 absent: 1.0 - seen.len() as f64 / steps as f64,
-            }
-        });
-        let mut shares: Vec<Share> = shares.collect();
+            });
+        }
         shares.sort_by(|a, b| b.share.total_cmp(&a.share));
         shares
     }
@@ -259,11 +262,9 @@ impl Weights {
     pub(crate) fn scale_routes(&mut self, other: &Weights) {
         let (own, wanted) = (self.by_route(), other.by_route());
         for (stack, weight) in &mut self.0 {
-            let route = stack.first();
-            let sum = |sums: &BTreeMap<Option<Frame>, f64>| {
-                sums.get(&route.cloned()).copied().unwrap_or(0.0)
-            };
-            *weight *= sum(&wanted) / sum(&own);
+            let route = stack.first().cloned();
+            let wanted = wanted.get(&route).copied().unwrap_or(0.0);
+            *weight *= wanted / own[&route];
         }
     }
 
@@ -311,10 +312,11 @@ fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Fram
                 (false, false) => "(spawned by this request)",
                 (false, true) => "(one of those spawned by this request)",
             };
-            let beneath = |child| [join, &[remark(which)], child].concat();
-            let children = without_timeouts(child, stacks, frames);
-            let children = children.iter().map(|child| beneath(child.as_slice()));
-            return side_by_side(children.collect(), child.uncaptured);
+            let mut beneath = Vec::new();
+            for own in without_timeouts(child, stacks, frames) {
+                beneath.push([join, &[remark(which)], &own].concat());
+            }
+            return side_by_side(beneath, child.uncaptured);
         }
         Outcome::Ready => READY,
         Outcome::Running => "(running)",
@@ -330,30 +332,35 @@ fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Fram
 /// Returns the stacks of one sample. The timer of a deadline is left out, unless the request waits
 /// for nothing else.
 fn without_timeouts(waits: &Waits, stacks: &[Stack], frames: Frames) -> Vec<Vec<Frame>> {
-    let stacks = || waits.stacks.iter().map(|&id| &stacks[id as usize]);
-    let only_timeouts = stacks().all(|stack| stack.is_timeout);
-    stacks()
-        .filter(|stack| only_timeouts || !stack.is_timeout)
-        .map(|stack| stack.frames(frames).to_vec())
-        .collect()
+    let is_timeout = |id: &StackId| stacks[*id as usize].is_timeout;
+    let only_timeouts = waits.stacks.iter().all(is_timeout);
+    let mut chosen = Vec::new();
+    for id in &waits.stacks {
+        if only_timeouts || !is_timeout(id) {
+            chosen.push(stacks[*id as usize].frames(frames).to_vec());
+        }
+    }
+    chosen
 }
 
 /// Returns the stack in which a request waits for something that it has made: perhaps the child. A member
 /// is polled by its set. A spawned task is awaited by its handle, which may also be in a set.
 fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
-    let find = |joins: PathMeaning| {
-        let is_join = |leaf: &Frame| joins.fits(&leaf.path);
-        let mut stacks = stacks.iter();
-        stacks.find(|stack| stack.last().is_some_and(is_join))
-    };
-    let of_handle = if of_member {
-        None
+    let wanted: &[PathMeaning] = if of_member {
+        &[PathMeaning::Set]
     } else {
-        find(PathMeaning::Handle)
+        &[PathMeaning::Handle, PathMeaning::Set]
     };
-    of_handle
-        .or_else(|| find(PathMeaning::Set))
-        .map(Vec::as_slice)
+    for meaning in wanted {
+        for stack in stacks {
+            if let Some(leaf) = stack.last()
+                && meaning.fits(&leaf.path)
+            {
+                return Some(stack);
+            }
+        }
+    }
+    None
 }
 
 /// Inserts a frame where the stacks of one sample branch, and gives each stack an equal part.
@@ -361,12 +368,9 @@ fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
 /// Stacks that end in the same well-known wait count as one: a request that waits for a connection of a
 /// pool also waits for the pool to be closed.
 fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>, f64)> {
-    let is_remark = |stack: &Vec<Frame>| {
-        stack
-            .last()
-            .is_some_and(|leaf| leaf.kind == FrameKind::Remark)
-    };
-    stacks.dedup_by(|a, b| is_remark(a) && a == b);
+    stacks.dedup_by(|a, b| {
+        a == b && matches!(a.last(), Some(leaf) if leaf.kind == FrameKind::Remark)
+    });
     let all = stacks.len() + uncaptured as usize;
     let part = 1.0 / all as f64;
     if stacks.is_empty() && uncaptured > 0 {
@@ -375,21 +379,24 @@ fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>
     let Some((first, others)) = stacks.split_first().filter(|_| all > 1) else {
         return stacks.into_iter().map(|stack| (stack, part)).collect();
     };
-    let shared = |other: &Vec<Frame>| {
+    let mut common = first.len().saturating_sub(1);
+    for other in others {
         let pairs = std::iter::zip(first, other);
         let shared = pairs.take_while(|(a, b)| a.label() == b.label()).count();
         // Equal stacks branch before their last frame.
-        shared.min(first.len().min(other.len()).saturating_sub(1))
-    };
-    let alone = first.len().saturating_sub(1);
-    let common = others.iter().map(shared).min().unwrap_or(alone);
+        common = common.min(shared).min(other.len().saturating_sub(1));
+    }
     let parting = remark(&format!("{ONE_OF_SEVERAL}{all} waits at once)"));
     for stack in &mut stacks {
         stack.insert(common, parting.clone());
     }
     let unseen = [&stacks[0][..=common], &[remark("(not captured)")]].concat();
-    let unseen = (unseen, part * f64::from(uncaptured));
-    let seen = stacks.into_iter().map(|stack| (stack, part));
-    let unseen = Some(unseen).filter(|_| uncaptured > 0);
-    seen.chain(unseen).collect()
+    let mut parts = Vec::new();
+    for stack in stacks {
+        parts.push((stack, part));
+    }
+    if uncaptured > 0 {
+        parts.push((unseen, part * f64::from(uncaptured)));
+    }
+    parts
 }

@@ -56,8 +56,8 @@ pub struct MatchedRoute;
 #[cfg(feature = "axum")]
 impl<B> RouteName<B> for MatchedRoute {
     fn route_name(&self, request: &Request<B>) -> Label {
-        let route = request.extensions().get::<axum::extract::MatchedPath>();
-        let route = route.map_or("(no route)", axum::extract::MatchedPath::as_str);
+        let matched = request.extensions().get::<axum::extract::MatchedPath>();
+        let route = matched.map_or("(no route)", axum::extract::MatchedPath::as_str);
         Label::concat(&[request.method().as_str(), " ", route])
     }
 }
@@ -69,11 +69,6 @@ pub struct GrpcMethod;
 
 impl<B> RouteName<B> for GrpcMethod {
     fn route_name(&self, request: &Request<B>) -> Label {
-        let is_word = |word: &str| {
-            let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            !word.is_empty() && word.bytes().all(is_of_word)
-        };
-        let is_name = |text: &str| text.split('.').all(is_word);
         let path = request.uri().path().strip_prefix('/');
         match path.and_then(|path| path.split_once('/')) {
             Some((service, method)) if is_name(service) && is_name(method) => {
@@ -82,6 +77,16 @@ impl<B> RouteName<B> for GrpcMethod {
             _ => "(no gRPC method)".into(),
         }
     }
+}
+
+/// Returns whether a text is a name of a gRPC service or method: words with dots between them.
+fn is_name(text: &str) -> bool {
+    text.split('.').all(|word| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
 }
 
 impl AwaitProfiler {
@@ -224,8 +229,9 @@ where
                 return ready;
             }
         }
-        let new = || Box::new(Probe::of_part(Some(shared.clone()), QUEUEING.into()));
-        let probe = self.queueing.get_or_insert_with(new);
+        let probe = self
+            .queueing
+            .get_or_insert_with(|| Box::new(Probe::of_part(Some(shared.clone()), QUEUEING.into())));
         let ready = probe.poll(cx, |cx| match self.service.poll_ready(cx) {
             Poll::Pending => Polled::Pending(Poll::Pending),
             ready @ Poll::Ready(_) => Polled::Done(ready, Ending::Finished),

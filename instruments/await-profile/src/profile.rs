@@ -6,9 +6,8 @@ use std::time::Duration;
 use crate::collected::{Collected, Outcome, Sample, StackId};
 use crate::interval::{Interval, interval};
 use crate::options::ProfileOptions;
-use crate::raw_stack::RawStack;
 use crate::stack::Stack;
-use crate::symbols::{SymbolCache, Symbols};
+use crate::symbols::SymbolCache;
 
 /// Sampled waits of the requests in flight over an interval of time.
 ///
@@ -28,18 +27,14 @@ impl Profile {
         options: &ProfileOptions,
         symbols: &mut SymbolCache,
     ) -> Self {
-        let mut resolve = |stacks: &[RawStack], of: fn(&[Symbols], &ProfileOptions) -> Stack| {
-            let stacks = stacks.iter().map(|stack| {
-                let symbols: Vec<_> = stack
-                    .iter()
-                    .map(|&address| symbols.resolve(address))
-                    .collect();
-                of(&symbols, options)
-            });
-            stacks.collect()
-        };
-        let mut stacks: Vec<Stack> = resolve(&collected.waits.distinct, Stack::new);
-        let releases: Vec<Stack> = resolve(&collected.releases.distinct, Stack::of_release);
+        let mut stacks = Vec::new();
+        for stack in &collected.waits.distinct {
+            stacks.push(Stack::new(&symbols.resolve_all(stack), options));
+        }
+        let mut releases = Vec::new();
+        for stack in &collected.releases.distinct {
+            releases.push(Stack::of_release(&symbols.resolve_all(stack), options));
+        }
         // By stack: true if a thread of the blocking pool ended every wait there whose end was seen.
         let mut blocking: HashMap<StackId, bool> = HashMap::new();
         for sample in &collected.samples {
@@ -70,26 +65,30 @@ impl Profile {
 
     /// Returns the number of requests in flight, averaged over time.
     pub fn mean_in_flight(&self) -> f64 {
-        let samples = self.collected.samples.iter();
-        // The empty sum of floats is -0.0.
-        let sum = samples.fold(0.0, |sum, sample| sum + f64::from(sample.in_flight));
+        let mut sum = 0.0;
+        for sample in &self.collected.samples {
+            sum += f64::from(sample.in_flight);
+        }
         sum / self.collected.moments().max(1) as f64
     }
 
     /// Returns the number of requests that finished during the profile, without response bodies.
     pub fn finished(&self) -> u64 {
-        let routes = self
-            .collected
-            .routes
-            .values()
-            .filter(|route| !route.is_part);
-        routes.map(|route| route.finished).sum()
+        let mut finished = 0;
+        for route in self.collected.routes.values() {
+            if !route.is_part {
+                finished += route.finished;
+            }
+        }
+        finished
     }
 
     /// Returns the number of requests of this route, or of its response bodies, that finished or were dropped.
     pub(crate) fn ended_of(&self, route: &str) -> u64 {
-        let route = self.collected.routes.get(route);
-        route.map_or(0, |route| route.finished + route.dropped)
+        match self.collected.routes.get(route) {
+            Some(count) => count.finished + count.dropped,
+            None => 0,
+        }
     }
 
     /// Returns the number of requests that were dropped during the profile, of this route or of all.
@@ -165,9 +164,13 @@ pub(crate) fn readable(duration: Duration) -> String {
     } else {
         (seconds * 1e6, "µs")
     };
-    let digits = [(99.95, 0), (9.995, 1), (0.0, 2)];
-    let digits = digits.iter().find(|&&(least, _)| value >= least);
-    let digits = digits.map_or(0, |&(_, digits)| digits);
+    let digits = if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
     format!("{value:.digits$} {unit}")
 }
 

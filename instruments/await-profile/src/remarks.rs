@@ -3,7 +3,7 @@
 use ecosystem::thresholds::{
     FEWEST_ENDED, IN_A_ROW, IN_A_ROW_MS, LISTED, LIVED, PART_OF_SEVERAL, UNPOLLED_REQUESTS,
 };
-use ecosystem::{ONE_OF_SEVERAL, PathMeaning, WaitKind};
+use ecosystem::{ONE_OF_SEVERAL, PathMeaning, Wait, WaitKind};
 
 use crate::fold::Share;
 use crate::profile::Profile;
@@ -26,16 +26,26 @@ impl Profile {
 impl Summary {
     /// Returns the remarks about these figures.
     pub(crate) fn remarked(&self) -> Vec<Remark> {
-        let unpolled = self.unpolled.iter();
-        let unpolled = unpolled.filter(|unpolled| unpolled.requests >= UNPOLLED_REQUESTS);
-        let is_told = |place: &&Share| match place.wait.map(|wait| wait.kind) {
-            Some(WaitKind::NewConnection) => place.share >= LEAST_OF_CONNECTIONS,
-            _ => place.share >= LISTED,
-        };
-        let places = together(&self.places);
-        let places = places.iter().filter(is_told).take(MOST_PLACES);
-        let places = places.filter_map(|place| of_place(place, self));
-        unpolled.map(of_unpolled).chain(places).collect()
+        let mut remarks = Vec::new();
+        for unpolled in &self.unpolled {
+            if unpolled.requests >= UNPOLLED_REQUESTS {
+                remarks.push(of_unpolled(unpolled));
+            }
+        }
+        let mut places = together(&self.places);
+        places.retain(has_many);
+        for place in places.iter().take(MOST_PLACES) {
+            remarks.extend(of_place(place, self));
+        }
+        remarks
+    }
+}
+
+/// Returns whether enough requests are at a place for a remark.
+fn has_many(place: &Share) -> bool {
+    match place.wait {
+        Some(wait) if wait.kind == WaitKind::NewConnection => place.share >= LEAST_OF_CONNECTIONS,
+        _ => place.share >= LISTED,
     }
 }
 
@@ -45,17 +55,18 @@ impl Summary {
 fn together(places: &[Share]) -> Vec<Share> {
     let mut groups: Vec<Vec<&Share>> = Vec::new();
     for place in places {
-        let mut frames = place.frames.iter();
-        let parting = frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL));
-        let same = parting.and_then(|end| {
-            let own = &place.frames[..=end];
-            groups
+        let parting = place
+            .frames
+            .iter()
+            .position(|frame| frame.starts_with(ONE_OF_SEVERAL));
+        if let Some(end) = parting
+            && let Some(group) = groups
                 .iter_mut()
-                .find(|group| group[0].frames.starts_with(own))
-        });
-        match same {
-            Some(group) => group.push(place),
-            None => groups.push(vec![place]),
+                .find(|group| group[0].frames.starts_with(&place.frames[..=end]))
+        {
+            group.push(place);
+        } else {
+            groups.push(vec![place]);
         }
     }
     groups.iter().map(|group| merged(group)).collect()
@@ -83,14 +94,16 @@ fn merged(group: &[&Share]) -> Share {
 
 /// Returns the mean time of a route's requests, unless they are older than the profile, or than any that was timed.
 fn latency(route: &RouteSummary, seconds: f64) -> Option<f64> {
-    let is_seen = |ms: &f64| {
-        let has_lived = route
-            .longest_ms
-            .is_none_or(|longest| *ms <= LIVED * longest);
-        let is_known = *ms <= seconds * 1e3 || route.finished + route.dropped >= FEWEST_ENDED;
-        has_lived && is_known
-    };
-    route.latency_ms.filter(is_seen)
+    let ms = route.latency_ms?;
+    if let Some(longest) = route.longest_ms
+        && ms > LIVED * longest
+    {
+        return None;
+    }
+    if ms > seconds * 1e3 && route.finished + route.dropped < FEWEST_ENDED {
+        return None;
+    }
+    Some(ms)
 }
 
 fn of_place(place: &Share, all: &Summary) -> Option<Remark> {
@@ -107,32 +120,26 @@ fn of_place(place: &Share, all: &Summary) -> Option<Remark> {
         None => format!("waiting for {}", wait.what),
     };
     // Releases are sorted: the first one that matches has the largest share.
-    let release = releases
-        .iter()
-        .find(|release| release.frames == place.frames);
-    let release = release.filter(|release| is_telling(&release.by));
-    let release = release.map_or_else(String::new, |release| {
-        format!(
+    let release = match releases.iter().find(|one| one.frames == place.frames) {
+        Some(release) if is_telling(&release.by) => format!(
             " {:.0} % of these waits ended at {}.",
             release.share * 100.0,
             release.by.join(", ")
-        )
-    });
-    // The begin of a transaction is polled several times, but is one wait.
-    let is_transaction = wait.kind == WaitKind::Database && wait.what.starts_with('(');
-    let is_asked_for = is_asked_for(wait.kind) && !is_transaction;
-    let in_a_row = place.in_a_row.filter(|_| is_asked_for);
-    let in_a_row = in_a_row.filter(|times| {
-        let each = place.ms_per_request.unwrap_or_default() / times;
-        *times >= IN_A_ROW && each >= IN_A_ROW_MS
-    });
-    let times = in_a_row.map_or_else(String::new, |times| {
-        format!(
+        ),
+        _ => String::new(),
+    };
+    let in_a_row = calls_in_a_row(place, wait);
+    let times = match in_a_row {
+        Some(times) => format!(
             " About {times:.0} such waits follow each other in a request: ask once for all of them, or for several at \
              the same time if they do not need each other's answers."
-        )
-    });
-    let at = line_of(&place.frames).map_or_else(String::new, |line| format!(" at {line}"));
+        ),
+        None => String::new(),
+    };
+    let at = match line_of(&place.frames) {
+        Some(line) => format!(" at {line}"),
+        None => String::new(),
+    };
     Some(Remark {
         route: route.clone(),
         wait: Some(wait),
@@ -145,6 +152,18 @@ fn of_place(place: &Share, all: &Summary) -> Option<Remark> {
             wait.advice()
         ),
     })
+}
+
+/// Returns the number of long waits that follow each other there, if they are for something that could be asked at once.
+fn calls_in_a_row(place: &Share, wait: Wait) -> Option<f64> {
+    let times = place.in_a_row?;
+    // The begin of a transaction is polled several times, but is one wait.
+    let is_transaction = wait.kind == WaitKind::Database && wait.what.starts_with('(');
+    let each = place.ms_per_request.unwrap_or_default() / times;
+    if is_asked_for(wait.kind) && !is_transaction && times >= IN_A_ROW && each >= IN_A_ROW_MS {
+        return Some(times);
+    }
+    None
 }
 
 /// Returns whether the code that ends a wait says who held what was waited for.
@@ -164,21 +183,20 @@ fn is_asked_for(kind: WaitKind) -> bool {
 }
 
 fn of_unpolled(unpolled: &Unpolled) -> Remark {
-    let at = |frames: &[String]| line_of(frames).unwrap_or("an unknown place").to_owned();
-    let is_woken = !unpolled.woken_by.is_empty();
-    let woken = match unpolled.woken_by.join(", ") {
-        by if is_woken => format!("were woken by {by} and "),
-        _ => String::new(),
+    let woken = match unpolled.woken_by.as_slice() {
+        [] => String::new(),
+        by => format!("were woken by {} and ", by.join(", ")),
     };
-    let time = unpolled
-        .longest_ms
-        .map_or_else(String::new, |ms| format!(" for up to {ms:.1} ms"));
+    let time = match unpolled.longest_ms {
+        Some(ms) => format!(" for up to {ms:.1} ms"),
+        None => String::new(),
+    };
     let says = format!(
         "{}: futures that {} polls {woken}were not polled{time}, while the request awaited {}; seen of {} in {} \
          requests. They keep what they hold, and others wait for that. Put the work in between into those \
          futures, or let them end first.",
         unpolled.frames[0],
-        at(&unpolled.frames),
+        line_of(&unpolled.frames).unwrap_or("an unknown place"),
         unpolled.instead[1..].join(", "),
         unpolled.requests,
         unpolled.of_requests,

@@ -181,6 +181,16 @@ pub(crate) struct RouteIndex {
     pub(crate) is_replaced: bool,
 }
 
+impl RouteIndex {
+    /// Returns the index of a label that took no other label's place.
+    fn known(index: usize) -> Self {
+        Self {
+            index,
+            is_replaced: false,
+        }
+    }
+}
+
 impl Routes {
     pub(crate) fn new() -> Self {
         Routes {
@@ -192,29 +202,26 @@ impl Routes {
 
     /// Returns the index of a label, which gets one if it has none. It is 0 if there is no room.
     pub(crate) fn index_of(&mut self, label: &Label) -> RouteIndex {
-        let known = |index| RouteIndex {
-            index,
-            is_replaced: false,
-        };
         // Most services have few routes, so compare the first ones without hashing.
         let bytes = label.as_bytes();
-        let mut first = self.counts[1..].iter().take(4);
-        if let Some(place) = first.position(|route| route.name.as_bytes() == bytes) {
-            return known(place + 1);
+        for (index, route) in self.counts.iter().enumerate().take(5).skip(1) {
+            if route.name.as_bytes() == bytes {
+                return RouteIndex::known(index);
+            }
         }
-        let label = label.as_str();
-        if let Some(&index) = self.by_name.get(label) {
-            return known(index);
+        let text = label.as_str();
+        if let Some(&index) = self.by_name.get(text) {
+            return RouteIndex::known(index);
         }
-        let name: Arc<str> = label.into();
+        let name: Arc<str> = text.into();
         if self.counts.len() <= MAX_ROUTES {
             let index = self.counts.len();
             self.counts.push(RouteCount::new(name.clone()));
             self.by_name.insert(name, index);
-            return known(index);
+            return RouteIndex::known(index);
         }
         let Some(index) = self.make_room() else {
-            return known(0);
+            return RouteIndex::known(0);
         };
         self.counts[index] = RouteCount::new(name.clone());
         self.by_name.insert(name, index);

@@ -50,26 +50,31 @@ impl Stack {
             // The poll of a request, or of a task that belongs to no request.
             &["Probe::poll", "task::core::Core::poll"],
         );
-        let is_in = |modules: &[&str]| {
-            let is_in = |frame: &Frame| is_within(&frame.path, modules.iter().copied());
-            all.iter().any(is_in)
-        };
         let shown = shown_frames(&all);
         let says_who = shown.iter().any(|frame| frame.kind == FrameKind::Own);
-        let remark = |text| vec![Frame::text(text, FrameKind::Remark)];
-        let mut innermost_last = all.iter().rev();
-        let driver = innermost_last.find(|frame| PathMeaning::Driver.fits(&frame.path));
-        let own = if let Some(driver) = driver {
-            let is_timer = is_within(&driver.path, [TIMERS]);
-            remark(if is_timer { BY_TIMER } else { "(the network)" })
-        // Worker threads of the runtime belong to that pool too.
-        } else if !says_who
-            && is_in(PathMeaning::BlockingPool.names())
-            && !is_in(PathMeaning::Scheduler.names())
-        {
-            remark(POOL_THREAD)
-        } else {
-            shown
+        let is_in = |meaning: PathMeaning| {
+            let modules = meaning.names();
+            all.iter()
+                .any(|frame| is_within(&frame.path, modules.iter().copied()))
+        };
+        let driver = all
+            .iter()
+            .rfind(|frame| PathMeaning::Driver.fits(&frame.path));
+        let remark = match driver {
+            Some(driver) if is_within(&driver.path, [TIMERS]) => Some(BY_TIMER),
+            Some(_) => Some("(the network)"),
+            // Worker threads of the runtime belong to that pool too.
+            None if !says_who
+                && is_in(PathMeaning::BlockingPool)
+                && !is_in(PathMeaning::Scheduler) =>
+            {
+                Some(POOL_THREAD)
+            }
+            None => None,
+        };
+        let own = match remark {
+            Some(remark) => vec![Frame::text(remark, FrameKind::Remark)],
+            None => shown,
         };
         Stack {
             own,
@@ -87,9 +92,9 @@ impl Stack {
     /// thread. The frames of the wait alone do not show that.
     pub(crate) fn of_blocking(&mut self) {
         let closure = Frame::text("tokio::task::spawn_blocking", FrameKind::Primitive);
-        let is_handle = |leaf: &Frame| leaf.path == "tokio::task::JoinHandle";
-        if let Some((row, _)) =
-            row_of(&[closure]).filter(|_| self.own.last().is_some_and(is_handle))
+        if let Some(leaf) = self.own.last()
+            && leaf.path == "tokio::task::JoinHandle"
+            && let Some((row, _)) = row_of(&[closure])
         {
             self.own.push(Frame::text(row.wait.what, FrameKind::Remark));
         }
@@ -143,46 +148,33 @@ fn resolve_between(
     hook: &[&str],
     polls: &[&str],
 ) -> Vec<Frame> {
-    let symbols: Vec<&Symbol> = innermost_first
-        .iter()
-        .flat_map(|symbols| symbols.iter())
-        .collect();
-    let is_named =
-        |symbol: &Symbol, names: &[&str]| names.iter().any(|name| path_of(symbol).ends_with(name));
+    let mut symbols: Vec<&Symbol> = Vec::new();
+    for at_address in innermost_first {
+        symbols.extend(at_address.iter());
+    }
     // Inner end: the capture, out to the clone (or the wake) of the waker.
-    let hook = symbols
-        .iter()
-        .take(24)
-        .rposition(|symbol| is_named(symbol, hook));
-    let inner = hook.map_or(0, |at| at + 1);
-    let of_task = |symbol: &&&Symbol| path_of(symbol).starts_with("core::task::");
-    let inner = inner + symbols[inner..].iter().take_while(of_task).count();
+    let mut inner = 0;
+    for (at, symbol) in symbols.iter().enumerate().take(24) {
+        if is_named(symbol, hook) {
+            inner = at + 1;
+        }
+    }
+    while inner < symbols.len() && path_of(symbols[inner]).starts_with("core::task::") {
+        inner += 1;
+    }
     // Outer end: the poll that captured the stack.
-    let outer = symbols[inner..]
-        .iter()
-        .position(|symbol| is_named(symbol, polls))
-        .map_or(symbols.len(), |at| inner + at);
-    let mut frames: Vec<Frame> = symbols[inner..outer]
-        .iter()
-        .rev()
-        .map(|symbol| {
-            let path = path_of(symbol);
-            let kind = FrameKind::of_path(&path, symbol.file.as_deref(), own_crates);
-            let path = public_path(path);
-            let path = match kind {
-                FrameKind::Primitive => primitive_name(&path).to_owned(),
-                _ => path,
-            };
-            Frame {
-                path,
-                file: symbol.file.clone(),
-                line: symbol.line,
-                kind,
-            }
-        })
+    let mut outer = inner;
+    while outer < symbols.len() && !is_named(symbols[outer], polls) {
+        outer += 1;
+    }
+    let mut frames = Vec::new();
+    for symbol in symbols[inner..outer].iter().rev() {
+        let frame = Frame::of_symbol(symbol, own_crates);
         // Leaves out the closures by which the wrapper calls the future.
-        .skip_while(|frame| crate_of(&frame.path) == "await_profile")
-        .collect();
+        if !frames.is_empty() || crate_of(&frame.path) != "await_profile" {
+            frames.push(frame);
+        }
+    }
     claim_macros(&mut frames);
     if frames.is_empty() {
         frames.push(Frame::text("(no symbols)", FrameKind::Framework));
@@ -190,14 +182,38 @@ fn resolve_between(
     frames
 }
 
+/// Returns whether the path of a symbol ends with one of these names.
+fn is_named(symbol: &Symbol, names: &[&str]) -> bool {
+    names.iter().any(|name| path_of(symbol).ends_with(name))
+}
+
+impl Frame {
+    fn of_symbol(symbol: &Symbol, own_crates: Option<&[String]>) -> Self {
+        let full = path_of(symbol);
+        let kind = FrameKind::of_path(&full, symbol.file.as_deref(), own_crates);
+        let public = public_path(full);
+        let path = match kind {
+            FrameKind::Primitive => primitive_name(&public).to_owned(),
+            _ => public,
+        };
+        Self {
+            path,
+            file: symbol.file.clone(),
+            line: symbol.line,
+            kind,
+        }
+    }
+}
+
 /// Marks closures as the reader's own that a library's macro wrote into the reader's function.
 /// Such a closure has the macro's file and line, and the function's name.
 fn claim_macros(frames: &mut [Frame]) {
-    let own: HashSet<String> = frames
-        .iter()
-        .filter(|frame| frame.kind == FrameKind::Own)
-        .map(|frame| crate_of(&frame.path).to_owned())
-        .collect();
+    let mut own = HashSet::new();
+    for frame in &*frames {
+        if frame.kind == FrameKind::Own {
+            own.insert(crate_of(&frame.path).to_owned());
+        }
+    }
     for frame in frames {
         if frame.kind == FrameKind::Library && own.contains(crate_of(&frame.path)) {
             (frame.kind, frame.file, frame.line) = (FrameKind::Own, None, None);
@@ -208,7 +224,9 @@ fn claim_macros(frames: &mut [Frame]) {
 /// Returns the frames that the reader wrote or called.
 fn own_frames(stack: &[Frame]) -> Vec<Frame> {
     // The name of a well-known wait replaces the frames inside of it.
-    if let Some((row, at)) = row_of(stack).filter(|(row, _)| row.is_frame()) {
+    if let Some((row, at)) = row_of(stack)
+        && row.is_frame()
+    {
         let mut shown = shown_frames(&stack[..=at]);
         shown.push(Frame::text(row.wait.what, FrameKind::Remark));
         return shown;
@@ -255,36 +273,41 @@ fn shown_frames(stack: &[Frame]) -> Vec<Frame> {
 
 /// Returns the primitive that is waited for, among the frames inside the reader's last one.
 fn primitive(tail: &[Frame]) -> Option<&Frame> {
-    let is_public = |frame: &&Frame| {
-        frame.kind == FrameKind::Primitive && !PathMeaning::Internal.fits(&frame.path)
-    };
-    let not_std = |frame: &&Frame| {
+    let mut first_primitive = None;
+    for frame in tail {
+        if frame.kind != FrameKind::Primitive {
+            continue;
+        }
+        if !PathMeaning::Internal.fits(&frame.path) {
+            return Some(frame);
+        }
+        first_primitive = first_primitive.or(Some(frame));
+    }
+    if first_primitive.is_some() {
+        return first_primitive;
+    }
+    let innermost = tail.iter().rfind(|frame| {
         !matches!(
             crate_of(&frame.path),
             "core" | "std" | "alloc" | "await_profile"
         )
-    };
-    tail.iter()
-        .find(is_public)
-        .or_else(|| tail.iter().find(|frame| frame.kind == FrameKind::Primitive))
-        .or_else(|| tail.iter().rfind(not_std))
-        .or_else(|| tail.last())
+    });
+    innermost.or(tail.last())
 }
 
 fn is_timeout(stack: &[Frame], further: &[String]) -> bool {
-    let is_deadline = |frame: &Frame| {
-        let known = PathMeaning::Deadline.names().iter().copied();
-        let paths = known.chain(further.iter().map(String::as_str));
-        is_within(&frame.path, paths)
-    };
     let sleeps = stack
         .iter()
         .rposition(|frame| PathMeaning::Sleep.names().contains(&frame.path.as_str()));
-    sleeps.is_some_and(|at| {
-        stack[..at]
-            .iter()
-            .rev()
-            .find(|frame| !matches!(crate_of(&frame.path), "core" | "std"))
-            .is_some_and(is_deadline)
-    })
+    let Some(at) = sleeps else {
+        return false;
+    };
+    let caller = stack[..at]
+        .iter()
+        .rfind(|frame| !matches!(crate_of(&frame.path), "core" | "std"));
+    let Some(caller) = caller else {
+        return false;
+    };
+    is_within(&caller.path, PathMeaning::Deadline.names().iter().copied())
+        || is_within(&caller.path, further.iter().map(String::as_str))
 }

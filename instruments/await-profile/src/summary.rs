@@ -12,6 +12,7 @@ use crate::fold::{Release, Share};
 use crate::in_a_row::{InARow, Sequence};
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
+use crate::routes::RouteCount;
 use crate::stack::Frames;
 use crate::unpolled::Unpolled;
 
@@ -165,10 +166,10 @@ pub struct Quantiles {
 
 impl Quantiles {
     fn micros(durations: &[Duration]) -> Self {
-        let micros = durations
-            .iter()
-            .map(|duration| duration.as_secs_f64() * 1e6);
-        let mut micros: Vec<f64> = micros.collect();
+        let mut micros = Vec::new();
+        for duration in durations {
+            micros.push(duration.as_secs_f64() * 1e6);
+        }
         micros.sort_by(f64::total_cmp);
         let Some(&max) = micros.last() else {
             return Quantiles::default();
@@ -237,11 +238,10 @@ impl Profile {
     pub fn routes(&self) -> Vec<RouteSummary> {
         let collected = &self.collected;
         // Number of samples by route, and the sum of the requests in flight at them by run.
-        let mut in_flight: BTreeMap<&str, (u64, Vec<f64>)> = collected
-            .routes
-            .keys()
-            .map(|name| (&**name, (0, Vec::new())))
-            .collect();
+        let mut in_flight: BTreeMap<&str, (u64, Vec<f64>)> = BTreeMap::new();
+        for name in collected.routes.keys() {
+            in_flight.insert(name, (0, Vec::new()));
+        }
         for sample in &collected.samples {
             let (samples, sums) = in_flight.entry(&sample.route).or_default();
             *samples += 1;
@@ -251,39 +251,39 @@ impl Profile {
         let all = self.in_flight_by_run();
         let moments = collected.moments().max(1) as f64;
         let total = (self.mean_in_flight() * moments).max(f64::MIN_POSITIVE);
-        let mut routes: Vec<_> = in_flight
-            .into_iter()
-            .filter_map(|(name, (samples, sums))| {
-                let sum = sums.iter().fold(0.0, |sum, here| sum + here);
-                let count = collected.routes.get(name);
-                let finished = count.map_or(0, |count| count.finished);
-                let dropped = count.map_or(0, |count| count.dropped);
-                let mean_in_flight = sum / moments;
-                let latency = self.latency(mean_in_flight, finished + dropped);
-                let timed = count.map(|count| count.timed).unwrap_or_default();
-                let dropped_timed = count.map(|count| count.dropped_timed).unwrap_or_default();
-                let longest = timed.longest.max(dropped_timed.longest);
-                let finished_by_run = collected.runs.finished(Some(name));
-                let standstill = standstill(&sums, &finished_by_run, &collected.runs.times());
-                (samples + finished + dropped > 0).then(|| RouteSummary {
-                    route: name.to_owned(),
-                    is_part: count.is_some_and(|count| count.is_part),
-                    samples,
-                    share: sum / total,
-                    share_interval: share_interval(&sums, &all),
-                    mean_in_flight,
-                    finished,
-                    dropped,
-                    answers: count.map(|count| count.answers).unwrap_or_default(),
-                    dropped_after_ms: dropped_timed.mean().map(millis),
-                    longest_ms: Some(millis(longest)).filter(|_| !longest.is_zero()),
-                    longest_standstill: standstill,
-                    latency_ms: latency.map(millis),
-                    latency_interval_ms: self.latency_interval(&sums, Some(name)),
-                    measured_latency_ms: timed.mean().map(millis),
-                })
-            })
-            .collect();
+        let uncounted = RouteCount::new("".into());
+        let mut routes = Vec::new();
+        for (name, (samples, sums)) in in_flight {
+            let count = collected.routes.get(name).unwrap_or(&uncounted);
+            if samples + count.finished + count.dropped == 0 {
+                continue;
+            }
+            let mut sum = 0.0;
+            for here in &sums {
+                sum += here;
+            }
+            let mean_in_flight = sum / moments;
+            let latency = self.latency(mean_in_flight, count.finished + count.dropped);
+            let longest = count.timed.longest.max(count.dropped_timed.longest);
+            let finished_by_run = collected.runs.finished(Some(name));
+            routes.push(RouteSummary {
+                route: name.to_owned(),
+                is_part: count.is_part,
+                samples,
+                share: sum / total,
+                share_interval: share_interval(&sums, &all),
+                mean_in_flight,
+                finished: count.finished,
+                dropped: count.dropped,
+                answers: count.answers,
+                dropped_after_ms: count.dropped_timed.mean().map(millis),
+                longest_ms: (!longest.is_zero()).then(|| millis(longest)),
+                longest_standstill: standstill(&sums, &finished_by_run, &collected.runs.times()),
+                latency_ms: latency.map(millis),
+                latency_interval_ms: self.latency_interval(&sums, Some(name)),
+                measured_latency_ms: count.timed.mean().map(millis),
+            });
+        }
         // The sort is stable: routes of equal share stay in the order of their names.
         routes.sort_by(|a, b| b.share.total_cmp(&a.share));
         routes

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::raw_stack::RawStack;
+
 /// A function at an address, or one that was inlined there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
@@ -30,6 +32,15 @@ impl SymbolCache {
             .entry(address)
             .or_insert_with(|| resolve(address))
             .clone()
+    }
+
+    /// Returns the functions at each address of a stack.
+    pub(crate) fn resolve_all(&mut self, stack: &RawStack) -> Vec<Symbols> {
+        let mut symbols = Vec::new();
+        for address in stack {
+            symbols.push(self.resolve(*address));
+        }
+        symbols
     }
 }
 
