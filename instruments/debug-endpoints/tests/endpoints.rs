@@ -96,6 +96,9 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
         let waits = ask(address, "/debug/await?seconds=0.3").text();
         assert!(waits.contains("GET /orders/{id};"), "{waits}");
         assert!(waits.contains("stuck_here"), "{waits}");
+        let last = ask(address, "/debug/pprof/last");
+        assert_eq!(last.status, 404, "{}", last.text());
+        assert!(last.text().contains("no such profile was taken yet"));
         let look = ask(address, "/debug/look?seconds=0.5").text();
         assert!(
             look.contains("requests were answered") && look.contains("stuck_here"),
@@ -128,7 +131,6 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
             400 /debug/pprof/profile?seconds=600&format=xml unknown variant
             400 /debug/await?seconds=600&format=xml unknown variant
             400 /debug/await?seconds=600&all=perhaps all
-            404 /debug/pprof/last no such profile was taken yet
             404 /debug/nothing "
             .lines()
         {
