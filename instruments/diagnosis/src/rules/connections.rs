@@ -209,7 +209,7 @@ pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
         let (weight, words) = if peers.untaken > 0 {
             (
                 HELD_BY_CLIENT_WEIGHT,
-                held_by_client(evidence, peers, headline, &waits),
+                held_by_client(evidence, peers, &headline, &waits),
             )
         } else {
             let words = Words {
@@ -228,7 +228,7 @@ pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
 }
 
 /// Words for connections that nobody reads while the other end of another one takes nothing.
-fn held_by_client(evidence: &Evidence, peers: &Peers, headline: String, waits: &str) -> Words {
+fn held_by_client(evidence: &Evidence, peers: &Peers, headline: &str, waits: &str) -> Words {
     let clients = match peers.untaken {
         1 => "1 client takes its data".to_owned(),
         clients => format!("{clients} clients take their data"),

@@ -90,8 +90,8 @@ impl CpuSamples {
         let mut threads: BTreeMap<i32, CpuThread> = BTreeMap::new();
         for (tid, addresses, samples) in stacks {
             for &address in addresses {
-                let named = known.entry(address);
-                named.or_insert_with(|| names.functions(address));
+                let entry = known.entry(address);
+                entry.or_insert_with(|| names.functions(address));
             }
             let frames = frames(addresses, &known, names);
             let functions: Vec<&str> = frames.iter().map(|frame| frame.function.as_str()).collect();
