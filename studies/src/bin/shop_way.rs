@@ -290,7 +290,7 @@ impl Line<'_> {
             let cited = change
                 .message
                 .split("\n\n")
-                .find(|text| text.ends_with(".svg"));
+                .find(|text| Path::new(text).extension().is_some_and(|end| end == "svg"));
             let Some((text, picture)) = cited.and_then(|cited| cited.rsplit_once('\n')) else {
                 continue;
             };

@@ -70,7 +70,7 @@ fn git_there(words: &str) -> Command {
 fn write_anew() {
     let index = Index::new();
     let way = root().join(WAY);
-    let last = succeed(&mut command("git", "log -1 --format=%H --").args([WAY, FAULTS]));
+    let last = succeed(command("git", "log -1 --format=%H --").args([WAY, FAULTS]));
     let last = last.trim();
 
     let there = root().join(REBASED);
@@ -178,7 +178,10 @@ fn a_picture_of_the_way_shows_what_the_paragraph_above_it_cites() {
     let (mut wrong, mut cited) = (Vec::new(), BTreeSet::new());
     for paragraph in mailbox.split("\n\n") {
         let picture = paragraph.lines().last().unwrap_or_default();
-        if !picture.ends_with(".svg") {
+        if Path::new(picture)
+            .extension()
+            .is_none_or(|end| end != "svg")
+        {
             continue;
         }
         cited.insert(picture.to_owned());
