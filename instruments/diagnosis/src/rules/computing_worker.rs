@@ -134,6 +134,13 @@ mod tests {
     }
 
     #[test]
+    fn a_function_that_runs_the_service_does_not_compute() {
+        let block_on = "actix_rt::system::SystemRunner::block_on";
+        assert!(said(vec![vec![runs(90, &[WORKER, "shop::serve", block_on])]]).is_none());
+        assert!(said(vec![vec![runs(90, &[WORKER, "shop::rank"])]]).is_some());
+    }
+
+    #[test]
     fn what_computes_without_the_services_code_is_named_by_its_library() {
         let says = |functions: &[&str]| said(vec![vec![runs(90, functions)]]);
         let carried = [

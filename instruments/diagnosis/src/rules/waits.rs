@@ -134,7 +134,7 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
     }
     let (level, cause, fix) = if is_at_work && at_work(waiting, requests) <= ONE_AT_WORK {
         let seen_at_work = at_work(waiting, requests);
-        seen = format!("{seen} {seen_at_work:.1} requests have a connection at any time.");
+        seen = format!("{seen} At any time {seen_at_work:.1} requests wait for an answer on one.");
         (
             Level::Fault,
             "The pool lends one connection at a time, as if it had no more.".to_owned(),

@@ -383,7 +383,10 @@ pub(crate) fn is_block_on(stack: &Stack) -> bool {
 /// Returns whether the place of a stack says anything: it is own code outside `main`, or the call of a library.
 pub(crate) fn is_told(stack: &Stack) -> bool {
     match own(stack) {
-        Some(own) => !is_main(&own.function),
+        // A function that awaits all of the service by `block_on` does not compute: the runtime in it does.
+        Some(own) => {
+            !is_main(&own.function) && !(stack.state == State::Running && is_block_on(stack))
+        }
         None => stack.called_library().is_some(),
     }
 }
