@@ -77,7 +77,7 @@ impl Default for Runs {
 impl Runs {
     /// Returns whether a run ends after this number of moments.
     pub(crate) fn end_at(&self, moments: u64) -> bool {
-        moments % self.length == 0
+        moments.is_multiple_of(self.length)
     }
 
     pub(crate) fn push(&mut self, end: RunEnd) {

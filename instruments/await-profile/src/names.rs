@@ -131,12 +131,12 @@ fn without_nested(name: &str, levels: usize) -> String {
         let mut of_type = None;
         if begins_path {
             of_type = Some(inside);
-        } else if let Some(implemented) = inside.strip_prefix("impl ") {
-            if let Some((_, target)) = implemented.split_once(" for ") {
-                // In `module::<impl Trait for Type>::method` the type says more than the module.
-                out.clear();
-                of_type = Some(target);
-            }
+        } else if let Some(implemented) = inside.strip_prefix("impl ")
+            && let Some((_, target)) = implemented.split_once(" for ")
+        {
+            // In `module::<impl Trait for Type>::method` the type says more than the module.
+            out.clear();
+            of_type = Some(target);
         }
         if let (Some(of_type), Some(levels)) = (of_type, levels.checked_sub(1)) {
             out.push_str(&without_nested(self_type(of_type), levels));

@@ -38,11 +38,11 @@ impl Profile {
         // By stack: true if a thread of the blocking pool ended every wait there whose end was seen.
         let mut blocking: HashMap<StackId, bool> = HashMap::new();
         for sample in &collected.samples {
-            if let (Outcome::Waiting(waits), Some(release)) = (&sample.outcome, sample.release) {
-                if let [stack] = waits.stacks[..] {
-                    let is_blocking = releases[release as usize].is_of_pool_thread();
-                    *blocking.entry(stack).or_insert(true) &= is_blocking;
-                }
+            if let (Outcome::Waiting(waits), Some(release)) = (&sample.outcome, sample.release)
+                && let [stack] = waits.stacks[..]
+            {
+                let is_blocking = releases[release as usize].is_of_pool_thread();
+                *blocking.entry(stack).or_insert(true) &= is_blocking;
             }
         }
         for (stack, _) in blocking.into_iter().filter(|&(_, is_blocking)| is_blocking) {

@@ -111,7 +111,7 @@ impl Registry {
         // The label for other routes counts requests only.
         count.is_part |= is_part && route > 0;
         shard.inserted = shard.inserted.wrapping_add(1);
-        let is_due = nth <= TIMED_FIRST || shard.inserted % TIMED_EVERY == 0;
+        let is_due = nth <= TIMED_FIRST || shard.inserted.is_multiple_of(TIMED_EVERY);
         // A tail profile times each of them.
         let is_followed = timing == Timing::Profile && shard.ended.is_some();
         let timing = if is_due || timing == Timing::Nothing {
@@ -369,11 +369,11 @@ impl Shard {
 
     fn slot(&mut self, slot: Slot) -> Arc<Slot> {
         // Only the list refers to this slot.
-        if let Some(mut free) = self.free.pop() {
-            if let Some(place) = Arc::get_mut(&mut free) {
-                *place = slot;
-                return free;
-            }
+        if let Some(mut free) = self.free.pop()
+            && let Some(place) = Arc::get_mut(&mut free)
+        {
+            *place = slot;
+            return free;
         }
         Arc::new(slot)
     }

@@ -149,11 +149,11 @@ impl Slot {
             woken: before & WOKEN != 0,
             ..Begun::default()
         };
-        if before & (MARKED | WATCHED) != 0 {
-            if let Some(rare) = lock(&self.rare).as_mut() {
-                begun.marks = std::mem::take(&mut rare.marks);
-                begun.watch = rare.watch.take();
-            }
+        if before & (MARKED | WATCHED) != 0
+            && let Some(rare) = lock(&self.rare).as_mut()
+        {
+            begun.marks = std::mem::take(&mut rare.marks);
+            begun.watch = rare.watch.take();
         }
         begun
     }
@@ -173,14 +173,13 @@ impl Slot {
     /// allocates nothing. If a poll has begun in the meantime, it captures nothing.
     #[cold]
     fn record_release(&self) {
-        if let Ok(mut rare) = self.rare.try_lock() {
-            if let Some(Rare {
+        if let Ok(mut rare) = self.rare.try_lock()
+            && let Some(Rare {
                 watch: Some(watch), ..
             }) = rare.as_deref_mut()
-            {
-                capture_into(&mut watch.woken_from);
-                watch.woken_by = Some((Instant::now(), task::number()));
-            }
+        {
+            capture_into(&mut watch.woken_from);
+            watch.woken_by = Some((Instant::now(), task::number()));
         }
     }
 

@@ -263,10 +263,10 @@ impl Profile {
             if group == REST {
                 continue;
             }
-            if let (Some(route), Some(leaf)) = (&sample.meanwhile, stack.last()) {
-                if leaf.path == READY {
-                    *place.meanwhile.entry(route.to_string()).or_default() += here;
-                }
+            if let (Some(route), Some(leaf)) = (&sample.meanwhile, stack.last())
+                && leaf.path == READY
+            {
+                *place.meanwhile.entry(route.to_string()).or_default() += here;
             }
             // Of several waits at once, it is not known which of them ended.
             if let (Some(release), true) = (sample.release, part > 0.999) {
@@ -422,15 +422,15 @@ impl TailRoute {
             with_interval(first.rest_share, first.rest_interval)
         );
         lines[0].push_str(&first_line);
-        if let Some(other) = others.first() {
-            if other.extra_ms >= LEAST_OF_EXTRA * self.extra_ms() {
-                lines.push(format!(
-                    "{} is {}; of the rest, {}.",
-                    with_interval(other.slowest_share, other.slowest_interval),
-                    other.place,
-                    with_interval(other.rest_share, other.rest_interval)
-                ));
-            }
+        if let Some(other) = others.first()
+            && other.extra_ms >= LEAST_OF_EXTRA * self.extra_ms()
+        {
+            lines.push(format!(
+                "{} is {}; of the rest, {}.",
+                with_interval(other.slowest_share, other.slowest_interval),
+                other.place,
+                with_interval(other.rest_share, other.rest_interval)
+            ));
         }
         if let (Some(route), Some(share)) = (&first.meanwhile, first.meanwhile_share) {
             lines.push(format!(
@@ -529,11 +529,11 @@ fn places_of(
             meanwhile_share: None,
         };
         let seen: f64 = sums.let_go.values().sum();
-        if let Some((by, weight)) = heaviest(sums.let_go) {
-            if is_telling(&by) {
-                one.let_go_by = by;
-                one.let_go_share = Some(weight / seen);
-            }
+        if let Some((by, weight)) = heaviest(sums.let_go)
+            && is_telling(&by)
+        {
+            one.let_go_by = by;
+            one.let_go_share = Some(weight / seen);
         }
         if let Some((route, weight)) = heaviest(sums.meanwhile) {
             let here: f64 = sums.at[SLOWEST].iter().sum();

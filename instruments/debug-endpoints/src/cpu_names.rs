@@ -141,18 +141,18 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
         functions: &known,
         mappings: &mappings,
     };
-    let sampled_stacks = stacks
+    let by_thread = stacks
         .iter()
         .map(|stack| (stack.tid, &stack.addresses[..], stack.samples));
     let period = Duration::from_secs(1) / sampled.frequency.max(1);
-    let samples = CpuSamples::new(sampled_stacks, period, &mut names);
+    let for_rules = CpuSamples::new(by_thread, period, &mut names);
     let profile = CpuProfile {
         pprof: written.finish(sampled.began, sampled.duration),
         idle: idle(busy, sampled.duration, sampled.cpu_time, sampled.frequency),
         stacks: folded(&stacks, &known, &mappings),
         note,
     };
-    (profile, samples)
+    (profile, for_rules)
 }
 
 /// Returns the number of samples that idle CPUs would have given, beside `busy` ones.

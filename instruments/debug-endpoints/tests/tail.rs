@@ -199,7 +199,7 @@ fn a_retry() {
     }
     async fn call_upstream() -> bool {
         sleep(WORK).await;
-        CALLS.fetch_add(1, Ordering::Relaxed) % 64 != 0
+        !CALLS.fetch_add(1, Ordering::Relaxed).is_multiple_of(64)
     }
     async fn back_off() {
         sleep(EVENT).await;
@@ -240,7 +240,7 @@ fn a_periodic_flush() {
 fn a_tail_comes_as_stacks_and_as_a_picture_or_says_what_it_lacks() {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     async fn item() -> &'static str {
-        if CALLS.fetch_add(1, Ordering::Relaxed) % 64 == 0 {
+        if CALLS.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
             sleep(EVENT).await;
         }
         work().await

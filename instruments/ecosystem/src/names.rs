@@ -99,10 +99,10 @@ pub fn waits_for_others(krate: &str) -> bool {
 /// Returns whether a path is one of `modules`, or lies in one of them.
 pub fn is_within<'a>(path: &str, modules: impl IntoIterator<Item = &'a str>) -> bool {
     for module in modules {
-        if let Some(rest) = path.strip_prefix(module) {
-            if rest.is_empty() || rest.starts_with("::") {
-                return true;
-            }
+        if let Some(rest) = path.strip_prefix(module)
+            && (rest.is_empty() || rest.starts_with("::"))
+        {
+            return true;
         }
     }
     false

@@ -47,7 +47,7 @@ async fn request(number: u64) {
     sleep(Duration::from_millis(number)).await;
     let pool = Arc::new(Semaphore::new(1));
     loop {
-        if number % 4 == 0 {
+        if number.is_multiple_of(4) {
             let (sender, receiver) = oneshot::channel();
             after(20, || sender.send(()).unwrap_or_default());
             receiver.await.unwrap_or_default();

@@ -106,7 +106,7 @@ impl Watched {
                 self.metrics.worker_total_busy_duration(worker),
             );
             // As many wakes as parks: it is awake.
-            let is_held = told.0 % 2 == 0 && told == *before;
+            let is_held = told.0.is_multiple_of(2) && told == *before;
             is_news |= is_held || self.is_held[worker];
             self.is_held[worker] = is_held;
             *before = told;

@@ -79,10 +79,10 @@ pub(crate) fn race(evidence: &Evidence) -> Vec<Finding> {
         let share: f64 = calls.iter().map(|call| call.in_flight).sum();
         let mut lines: Vec<&str> = Vec::new();
         for call in &calls {
-            if let Some(line) = outermost_line(call) {
-                if !lines.contains(&line) {
-                    lines.push(line);
-                }
+            if let Some(line) = outermost_line(call)
+                && !lines.contains(&line)
+            {
+                lines.push(line);
             }
         }
         if lines.len() < 2 || share < MUCH_OF_ROUTE * route.in_flight || route.finished == 0 {

@@ -26,10 +26,9 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         let mut seen = waiting.seen(requests);
         if let (WaitKind::Running | WaitKind::Ready, Some(threads)) =
             (waiting.kind(), &evidence.threads)
+            && let Some(places) = threads.at_work()
         {
-            if let Some(places) = threads.at_work() {
-                seen = format!("{seen} Threads that run requests are at {places}.");
-            }
+            seen = format!("{seen} Threads that run requests are at {places}.");
         }
         let (mut cause, mut fix) = (waiting.wait.cause.to_owned(), super::fix_of(waiting.wait));
         if waiting.kind() == WaitKind::BlockingPool && has_free_threads(evidence) {

@@ -28,19 +28,19 @@ fn finding<'a>(
     let threads = found.samples as f64 / moments.max(1) as f64;
     let past = past(found.most, all, moments);
     // Idle threads of a pool wait for each other, too: until one of them is given work.
-    if let Some(past) = &past {
-        if inner_passes(past.most, PartMeaning::Channel) {
-            return None;
-        }
+    if let Some(past) = &past
+        && inner_passes(past.most, PartMeaning::Channel)
+    {
+        return None;
     }
     if threads < THREAD_QUEUE {
         return None;
     }
     // There are several of what it guards, and a thread waits no longer than it works.
-    if let Some(past) = &past {
-        if past.samples as f64 > found.samples as f64 * PAST_PER_WAITER {
-            return None;
-        }
+    if let Some(past) = &past
+        && past.samples as f64 > found.samples as f64 * PAST_PER_WAITER
+    {
+        return None;
     }
     let at = place(found.most);
     let headline = format!("{threads:.1} threads wait at any time for a lock at {at}.");
@@ -56,7 +56,7 @@ fn finding<'a>(
         None => Words {
             headline,
             seen: "No thread was seen past it.".to_owned(),
-            cause: "A deadlock: each holds a lock for which another waits. Or its holder is in code that has no line here."
+            cause: "A deadlock: each holds a lock for which another waits. Or the holder is in code whose lines are unknown."
                 .to_owned(),
             fix: "Take locks in one order, and drop a guard before the next lock is taken.".to_owned(),
         },

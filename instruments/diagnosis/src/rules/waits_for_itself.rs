@@ -94,10 +94,11 @@ fn passed<'a>(first: &'a Place, second: &Place) -> Option<&'a str> {
     let line = first.line()?;
     let (function, file, number) = parts(line)?;
     for frame in &second.frames {
-        if let Some((other, other_file, further)) = parts(frame) {
-            if (other, other_file) == (function, file) && further > number {
-                return Some(line);
-            }
+        if let Some((other, other_file, further)) = parts(frame)
+            && (other, other_file) == (function, file)
+            && further > number
+        {
+            return Some(line);
         }
     }
     None

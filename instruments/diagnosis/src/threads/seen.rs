@@ -384,9 +384,8 @@ pub(crate) fn is_block_on(stack: &Stack) -> bool {
 pub(crate) fn is_told(stack: &Stack) -> bool {
     match own(stack) {
         // A function that awaits all of the service by `block_on` does not compute: the runtime in it does.
-        Some(own) => {
-            !is_main(&own.function) && !(stack.state == State::Running && is_block_on(stack))
-        }
+        Some(_) if stack.state == State::Running && is_block_on(stack) => false,
+        Some(own) => !is_main(&own.function),
         None => stack.called_library().is_some(),
     }
 }
