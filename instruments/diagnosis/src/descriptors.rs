@@ -59,7 +59,7 @@ fn kind(target: &str) -> String {
     let kind = match target {
         target if target.starts_with("socket:") => "sockets",
         target if target.starts_with("pipe:") => "pipes",
-        target if target.starts_with("anon_inode:") => "of the event loop and other kinds",
+        target if target.starts_with("anon_inode:") => "event loops and others",
         _ => "files",
     };
     kind.to_owned()
@@ -74,10 +74,7 @@ mod tests {
         for (target, expected) in [
             ("socket:[4711]", "sockets"),
             ("pipe:[9]", "pipes"),
-            (
-                "anon_inode:[eventpoll]",
-                "of the event loop and other kinds",
-            ),
+            ("anon_inode:[eventpoll]", "event loops and others"),
             ("/var/lib/shop.db", "files"),
         ] {
             assert_eq!(kind(target), expected);

@@ -171,7 +171,7 @@ impl Report {
         };
         if !outcomes.are_any() && outcomes.upgraded == 0 {
             return format!(
-                "In {:.0} s no request passed the layer; {} used.",
+                "In {:.0} s no request came through `layer()`; {} used.",
                 self.seconds,
                 self.cpus_in_words()
             );

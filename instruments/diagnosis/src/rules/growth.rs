@@ -135,11 +135,11 @@ pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let mut listed = Vec::new();
     for (kind, count) in kinds {
-        listed.push(format!("{count} {kind}"));
+        listed.push(format!("{kind} {count}"));
     }
     let mut seen = Vec::new();
     if !listed.is_empty() {
-        seen.push(format!("Open: {}.", listed.join(", ")));
+        seen.push(format!("Open by kind: {}.", listed.join(", ")));
     }
     let words = Words {
         headline: format!(
@@ -292,7 +292,9 @@ mod tests {
         assert!(descriptors(&of(799, 0)).is_empty());
         let found = descriptors(&of(800, 0)).remove(0);
         assert!(
-            found.seen.starts_with("Open: 700 files, 120 sockets."),
+            found
+                .seen
+                .starts_with("Open by kind: files 700, sockets 120."),
             "{found:?}"
         );
         assert!(!descriptors(&of(10, 1)).is_empty());

@@ -96,7 +96,7 @@ impl Row {
         let share = self.share(requests);
         let words = Words {
             headline: format!(
-                "{} About {:.0} or more such waits follow each other in a request.",
+                "{} About {:.0} such waits, perhaps more, follow each other in a request.",
                 waiting.headline(),
                 self.times
             ),
@@ -193,7 +193,7 @@ mod tests {
         assert!(
             found
                 .headline
-                .ends_with("About 30 or more such waits follow each other in a request."),
+                .ends_with("About 30 such waits, perhaps more, follow each other in a request."),
             "{found:?}"
         );
         assert!(look(&statements(0.2, false)).is_empty());
