@@ -406,10 +406,10 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
             _ => String::new(),
         };
         let mut says = format!(
-            "{:.0} % of the requests in flight are in {}; {}{each}",
+            "{:.0} % of the requests in flight are in {} > {}{each}",
             share * 100.0,
             place.route,
-            place.frames.join("; ")
+            place.frames.join(" > ")
         );
         // A state has no line; the threads tell more.
         if place.line().is_none() {

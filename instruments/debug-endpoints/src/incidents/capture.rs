@@ -170,6 +170,6 @@ fn most(requests: &Requests) -> Option<String> {
         "{:.0} % of the requests in flight were in {}: {}.",
         share * 100.0,
         place.route,
-        place.frames.join("; ")
+        place.frames.join(" > ")
     ))
 }

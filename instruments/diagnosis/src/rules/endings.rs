@@ -138,7 +138,7 @@ fn where_most_are(requests: &Requests) -> Option<String> {
         .places
         .iter()
         .find(|place| place.line().is_some())?;
-    Some(place.frames.join("; "))
+    Some(place.frames.join(" > "))
 }
 
 /// Answers that are errors of this service. One that says that there is no room is on purpose.

@@ -87,7 +87,7 @@ fn is_single_flight(waiting: &Waiting, requests: &Requests) -> bool {
 }
 
 fn single_flight(waiting: &Waiting, requests: &Requests) -> Finding {
-    let past = waiting.past(requests).map(|past| past.frames.join("; "));
+    let past = waiting.past(requests).map(|past| past.frames.join(" > "));
     let words = Words {
         headline: waiting.headline(),
         seen: format!(
@@ -126,7 +126,7 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
     if let Some(past) = past {
         seen = format!(
             "{seen} Requests past this wait are at {}.",
-            past.frames.join("; ")
+            past.frames.join(" > ")
         );
     } else if nobody_holds(waiting, requests) {
         seen +=
