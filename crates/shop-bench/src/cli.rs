@@ -49,7 +49,7 @@ pub enum Command {
         #[arg(long, value_name = "postgres://…")]
         database: Option<String>,
     },
-    /// Put capstone/ back as it was shipped; your work is kept aside
+    /// Put capstone/ back as it was shipped, and keep a copy of yours
     Reset {
         /// Put back the files of this commit [default: as it was shipped]
         #[arg(long, value_name = "COMMIT")]

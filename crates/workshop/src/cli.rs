@@ -124,7 +124,7 @@ pub(crate) enum Command {
         #[arg(value_parser = chapter)]
         chapter: u32,
     },
-    /// Put exercise.rs back as it was shipped; your work is kept aside
+    /// Put exercise.rs back as it was shipped, and keep a copy of yours
     Reset {
         /// The chapter's number
         #[arg(value_parser = chapter)]

@@ -399,7 +399,7 @@ fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Findin
     if let Some(effect) = effect
         && is_below(effect, NO_WORSE)
     {
-        let _ = write!(text, ". The edit is {}", worse(effect));
+        let _ = write!(text, ". In this run it was {}", worse(effect));
     }
     text + "."
 }

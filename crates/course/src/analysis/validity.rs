@@ -68,16 +68,24 @@ pub(crate) fn judged(record: &Record) -> impl Iterator<Item = (String, &Round)> 
     named(record, Round::is_judged)
 }
 
-/// Returns the rounds that were set aside, named as the judged ones are.
+/// Returns the rounds that were set aside, each with a name.
 pub(crate) fn set_aside(record: &Record) -> impl Iterator<Item = (String, &Round)> {
     named(record, |round| round.purpose == Purpose::Disturbed)
 }
 
 fn named(record: &Record, is_asked: fn(&Round) -> bool) -> impl Iterator<Item = (String, &Round)> {
     let mut rounds = Vec::new();
-    for (place, round) in record.rounds.iter().enumerate() {
+    // As the terminal counts: a round that was set aside has lost its number to a later one.
+    let mut number = 0;
+    for round in &record.rounds {
+        let variant = &round.variant;
+        let name = if round.purpose == Purpose::Disturbed {
+            format!("a round of the {variant} that was set aside")
+        } else {
+            number += 1;
+            format!("round {number} ({variant})")
+        };
         if is_asked(round) {
-            let name = format!("round {} ({})", place + 1, round.variant);
             rounds.push((name, round));
         }
     }

@@ -217,13 +217,8 @@ impl Run<'_> {
         );
         let reason = match self.machine.blame() {
             Some(blame) if self.machine.was_busy() => {
-                let larger = if effect.claim.quantity.larger_is_better() {
-                    "is larger"
-                } else {
-                    "may be larger"
-                };
                 format!(
-                    "{}: at least {} times better, {claims}. The machine was busy, so the real gain {larger}: {blame}.",
+                    "{}: at least {} times better, {claims}. The machine was busy, so the real gain may be larger: {blame}.",
                     effect.claim.label(),
                     figures::ratio(low),
                 )

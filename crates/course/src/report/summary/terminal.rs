@@ -26,13 +26,18 @@ impl Summary {
             line(row.label, &self.in_words(row));
         }
         let share = self.generator.cpu_share.map_or_else(
-            || "with an unknown share of its CPU time".to_owned(),
-            |share| format!("with at most {} of its CPU time", figures::percent(share)),
+            || "its share of the CPU time is unknown".to_owned(),
+            |share| {
+                format!(
+                    "it used at most {} of its CPU time",
+                    figures::percent(share)
+                )
+            },
         );
         line(
             "Generator",
             &format!(
-                "{}, {}, {share}.",
+                "{}, {}; {share}.",
                 self.generator.name,
                 figures::things(self.generator.users.into(), "user")
             ),

@@ -207,7 +207,7 @@ fn the_table_fits_a_terminal_and_says_all() {
             "times better (95 % interval",
             "noise floor",
             "predicts 273 times; 265 (264 to 266) was measured, 2.7 % apart (claimed: at most 10 %).",
-            "embedded, 1,000 users, with at most 31 %",
+            "embedded, 1,000 users; it used at most 31 %",
             "Published by others: 19.5 (lock held across the call, requests per second);",
             "Verdict PROVED: requests per second",
             "Report target/workshop/chapter1/report.html",

@@ -100,7 +100,7 @@ fn rounds_that_are_not_there_are_named() {
     };
     let words = [
         "2 triplets",
-        "other programs used 90 % of the machine's CPU time in round 7",
+        "other programs used 90 % of the machine's CPU time in a round of the ",
         "Close them",
     ];
     changed(set_aside(Some(0.9)), Inconclusive, &words);
