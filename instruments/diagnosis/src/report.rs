@@ -308,7 +308,7 @@ impl fmt::Display for Report {
         if self.cpu_lost >= CPU_LOST {
             writeln!(
                 f,
-                "Other programs had {:.0} % of the CPU time that this process wanted: its times are longer than on a \
+                "Other programs had {:.0} % of the CPU time that the service wanted: its times are longer than on a \
                  machine of its own.",
                 self.cpu_lost * 100.0
             )?;

@@ -162,7 +162,7 @@ fn book_command(tools: &Tools) -> &'static str {
     } else if child::find("mdbook").is_some() {
         "mdbook serve --open"
     } else {
-        "after cargo workshop setup mdbook; or src/introduction.md"
+        "src/introduction.md; for a browser: cargo workshop setup mdbook"
     }
 }
 
