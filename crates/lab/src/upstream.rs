@@ -19,7 +19,8 @@ use crate::options::Options;
 /// The service that a chapter's service calls.
 ///
 /// Without an option it is embedded, on a thread, a runtime and a port of its own. So it does not share the
-/// service's reactor, and no port of an earlier run is still taken (`TIME_WAIT`). It answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`, at once or after
+/// service's reactor. Its port is a new one in each run, because connections of an earlier run may still occupy the old
+/// one (`TIME_WAIT`). It answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`, at once or after
 /// `--upstream-latency-ms N`, as an upstream on a network would. It answers `GET /bodies/N` with a chunked
 /// body of N bytes, one of which is higher than all others, and `GET /prices/N` with the price of product N,
 /// `{"product": N, "cents": …}`. `--upstream-fault HOW` makes it fail. With `--upstream URL` it is another

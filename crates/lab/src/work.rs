@@ -66,7 +66,8 @@ impl Work {
         self.finish(self.rounds)
     }
 
-    /// Does real work in place of the arithmetic, counted as a piece. The result is that of [`Work::run`].
+    /// Runs `work` in place of the arithmetic and counts it as a piece. Drops its result, and returns that of
+    /// [`Work::run`].
     pub fn run_real<R>(&self, work: impl FnOnce() -> R) -> u64 {
         self.counted(|| {
             black_box(work());

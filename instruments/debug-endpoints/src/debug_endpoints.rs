@@ -138,10 +138,11 @@ impl DebugEndpoints {
     /// [`WaitKind`](crate::WaitKind). Two are no waits: a `running` request is being polled, and a `ready` one was woken and
     /// not yet polled. `other` stands for waits that are not well known, or were over before they could be seen.
     ///
-    /// **The seconds are an estimate**, from ten samples a second of one request in flight. Over a time with `n` samples
-    /// (`route_wait_samples_total`), a share `p` of all request-seconds has a relative standard error of
-    /// `sqrt((1 - p) / (p n))`: for a tenth of the time, 5.5 % over five minutes and 1.6 % over an hour. It is more if the
-    /// number of requests in flight changes much. A rare short wait has no sample at all.
+    /// **The seconds are an estimate**, from ten samples a second, each of one request in flight, chosen at random. Over a
+    /// time with `n` samples (`route_wait_samples_total`), a share `p` of the time of all requests has a relative standard
+    /// error of `sqrt((1 - p) / (p n))`: for a tenth of the time, 5.5 % over five minutes (usually 9 to 11 % are reported)
+    /// and 1.6 % over an hour. It is more if the number of requests in flight changes much. A rare short wait has no
+    /// sample at all.
     ///
     /// There are at most 33 routes, of which the last is `(other routes)`, with at most 22 kinds each: 726 series.
     /// Without debug information, all waits are `other`. A wait at a new place counts only when its name is known, ten

@@ -91,9 +91,10 @@ pub const SLOW_CLIENT_WEIGHT: f64 = 0.2;
 pub const MUCH_OF_ROUTE: f64 = 0.4;
 /// Smallest share of a route's time at which a wait that may be on purpose is a cause, such as a wait for a permit.
 pub const MOST_OF_ROUTE: f64 = 0.6;
-/// Smallest share of a route's requests in one wait at which nobody gets past it: the rest may be chance.
+/// Smallest share of a route's requests that counts as all of them when they wait and nobody gets past: the rest may be
+/// chance.
 pub const ALL_OF_ROUTE: f64 = 0.98;
-/// Smallest mean number of requests elsewhere than at a lock at which one of them may hold it. While others queue, the
+/// Smallest mean number of requests that do not wait at a lock, if one of them may hold it. While others queue, the
 /// holder is elsewhere all the time, which is one request. Half of that leaves room for the time between two holders.
 pub const A_HOLDER: f64 = 0.5;
 /// Fewest expected samples of each request in flight at which a holder is not missed by chance. With ten, the chance of
@@ -108,15 +109,16 @@ pub const COMPUTED_MS: f64 = 0.4;
 /// Calls one after another are a finding if running them together saves at least this share of a request's time: two
 /// equal calls that are nearly all of it save a half.
 pub const TOGETHER: f64 = 0.35;
-/// Smallest share of the waits of such calls after which the same request was seen in another of them. Of two calls it
-/// is a half, of a branch with one call on each side it is nothing.
+/// Smallest share of the waits in calls one after another, after which the same request was next seen in another of
+/// these calls. It is a half for two calls in sequence, and zero for the two branches of an `if`.
 pub const FOLLOWED: f64 = 0.25;
 /// Requests at once at one line, on average, from which they may compute the same.
 pub const EQUAL_AT_ONCE: f64 = 4.0;
-/// Smallest share of the time in which nobody is at a line, at which those who are there come in bursts. Four
-/// independent requests on average are all gone for 2 % of the time.
+/// Smallest share of the time in which nobody is at a line, if requests come there in bursts. Four independent requests
+/// on average are all gone for 2 % of the time.
 pub const ABSENT: f64 = 0.1;
-/// Largest median of a route's times, as a share of the mean time at a line, from which most requests pass that line by.
+/// Largest median time of a route, as a share of the mean time at a line, if most of its requests never come to that
+/// line.
 pub const PASSES_BY: f64 = 0.25;
 /// Smallest share of the waits for an answer that a timer ends, from which calls are given up by a limit of their own.
 pub const ENDED_BY_TIMER: f64 = 0.1;

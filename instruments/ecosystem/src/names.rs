@@ -16,7 +16,7 @@ pub struct Carrier {
 }
 
 /// Value of [`Carrier::part`] for the standard library's crates, and for the frames that an await profile adds. Such
-/// frames lie between those of frameworks.
+/// frames do not end a run of frameworks' frames, between which they lie.
 pub const LANGUAGE: &str = "std";
 
 static CARRIERS: LazyLock<Vec<Carrier>> = LazyLock::new(|| {

@@ -7,7 +7,7 @@ use crate::tables::rows;
 
 /// Frame of a wake by a timer of the runtime.
 pub const BY_TIMER: &str = "(a timer)";
-/// Beginning of the frame below which the several waits of one request branch.
+/// Beginning of the name of the frame that all waits share when a request waits for several things at once.
 pub const ONE_OF_SEVERAL: &str = "(one of ";
 /// Beginning of the name under which the body of a route's responses is profiled; the route follows.
 pub const BODY_OF: &str = "body of ";

@@ -3,8 +3,8 @@
 //!
 //! A round loads three servers, in an order that favours none: the base, the change, and one of the two again (the base
 //! in a comparison, the change in a proof). A round is dropped only for what the machine reports, such as other
-//! programs on the CPU, and never for its result. The other rounds are judged together when their number reaches one of
-//! a few fixed values: a *look*. The first look that decides ends the run.
+//! programs on the CPU, and never for its result. Each time the number of the other rounds reaches one of a few fixed
+//! values, they are judged together: this is a *look*. The first look that decides ends the run.
 
 use std::ops::ControlFlow;
 

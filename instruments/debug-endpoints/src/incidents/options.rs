@@ -33,8 +33,8 @@ const SMALLEST_FACTOR: f64 = 1.5;
 ///
 /// # The usual range
 ///
-/// The usual range ends at the *usual high*, which is learned separately for the requests in flight and for the latency
-/// of each route:
+/// The usual range follows from a *usual high*, which is learned separately for the requests in flight and for the
+/// latency of each route:
 ///
 /// 1. For ten minutes with requests ([`learning_for`](Self::learning_for)), the usual high is the highest value so far,
 ///    and nothing is judged. Each start of the process learns anew.
