@@ -67,7 +67,7 @@ pub(crate) mod deadline {
         let deadline = Instant::now() + waits(&headers);
         let asked = tokio::spawn(async move {
             let connection = quotes.connection().await?;
-            // One call, and two to spare: the first in a long queue always comes close to this limit.
+            // One call, and two to spare: in a long queue everybody is served just before this limit.
             if Instant::now() + 3 * CALL > deadline {
                 return Err(Refusal::Busy);
             }
