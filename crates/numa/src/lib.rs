@@ -26,7 +26,7 @@ mod table;
 pub mod verdict;
 
 use std::path::Path;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 use engine::load::interrupt::Interrupt;
 use serde::Deserialize;
@@ -119,17 +119,25 @@ pub fn observe(
     };
     // Each is emulated by one thread, and two CPUs are needed for a proof anyway.
     for pair in variants.chunks(2) {
-        let ended: Vec<_> = thread::scope(|scope| {
-            let run = |name| scope.spawn(move || run(machine, name));
-            let machines: Vec<_> = pair.iter().copied().map(run).collect();
-            machines.into_iter().map(ScopedJoinHandle::join).collect()
+        let ended = thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for name in pair {
+                threads.push(scope.spawn(move || run(machine, name)));
+            }
+            let mut ended = Vec::new();
+            for thread in threads {
+                ended.push(thread.join());
+            }
+            ended
         });
         if interrupt.is_set() {
             return Err(Error::Interrupted);
         }
         for ended in ended {
-            let panicked = |_| Err(Error::Parts("a thread panicked".to_owned()));
-            let (kernel, variant) = ended.unwrap_or_else(panicked)?;
+            let Ok(ended) = ended else {
+                return Err(Error::Parts("a thread panicked".to_owned()));
+            };
+            let (kernel, variant) = ended?;
             observed.kernel = kernel;
             observed.variants.push(variant);
         }
@@ -155,8 +163,10 @@ fn run(machine: &Machine<'_>, name: &str) -> Result<(String, Variant), Error> {
         loads: Vec::new(),
     };
     let counted = std::fs::read_to_string(machine.loads(name)).unwrap_or_default();
-    variant.loads = loads::from_copies(&counted, variant.copies_read(), machine.shape.nodes)
-        .ok_or_else(|| failed("left no counts of QEMU's plugin, or a part of them"))?;
+    match loads::from_copies(&counted, variant.copies_read(), machine.shape.nodes) {
+        Some(loads) => variant.loads = loads,
+        None => return Err(failed("left no counts of QEMU's plugin, or a part of them")),
+    }
     Ok((kernel, variant))
 }
 
@@ -172,8 +182,9 @@ struct Report {
 /// Returns the report from the serial output, which the kernel writes to as well; else the error.
 fn report(said: &str) -> Result<Report, String> {
     let mut lines = said.lines();
-    let line = lines.find_map(|line| line.trim().strip_prefix('@'));
-    let line = line.ok_or("was switched off before it was done")?;
+    let Some(line) = lines.find_map(|line| line.trim().strip_prefix('@')) else {
+        return Err("was switched off before it was done".to_owned());
+    };
     serde_json::from_str(line).map_err(|_| format!("could not do its work ({line})"))
 }
 

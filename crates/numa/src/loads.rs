@@ -11,21 +11,29 @@ pub(crate) fn from_copies<'a>(
     copies: impl Iterator<Item = &'a Copy>,
     nodes: u32,
 ) -> Option<Vec<Vec<u64>>> {
-    // `PAGE CHUNK LOADS…`
-    let number = |word: &str| word.parse().ok();
-    let line = |line: &str| line.split(' ').map(number).collect();
-    let lines = counted.strip_suffix("end\n")?.lines();
-    let lines: Vec<Vec<u64>> = lines.map(line).collect::<Option<_>>()?;
+    let mut lines = Vec::new();
+    for line in counted.strip_suffix("end\n")?.lines() {
+        // `PAGE CHUNK LOADS…`
+        let mut numbers: Vec<u64> = Vec::new();
+        for word in line.split(' ') {
+            numbers.push(word.parse().ok()?);
+        }
+        lines.push(numbers);
+    }
     let nodes = nodes as usize;
-    let chunk = |line: &[u64]| usize::try_from(*line.get(1)?).ok();
     // QEMU adds up the offset of a block of memory in the machine and the offset among its own
     // blocks. For blocks that follow one another those are the same, so that every node but the first
     // appears twice as far away as it is.
-    let farthest = lines.iter().filter_map(|line| chunk(line)).max();
+    let mut farthest = None;
+    for line in &lines {
+        farthest = farthest.max(chunk(line));
+    }
     let stretch = if farthest >= Some(nodes) { 2 } else { 1 };
     // Pages at the ends may hold something else as well.
-    let own = copies.map(|copy| copy.address / PAGE + 1..(copy.address + copy.bytes) / PAGE);
-    let own: Vec<_> = own.collect();
+    let mut own = Vec::new();
+    for copy in copies {
+        own.push(copy.address / PAGE + 1..(copy.address + copy.bytes) / PAGE);
+    }
     let mut loads = vec![vec![0; nodes]; nodes];
     for line in lines {
         if own.iter().any(|pages| pages.contains(&line[0])) {
@@ -36,6 +44,11 @@ pub(crate) fn from_copies<'a>(
         }
     }
     Some(loads)
+}
+
+/// Returns the chunk of memory that a line is about.
+fn chunk(line: &[u64]) -> Option<usize> {
+    usize::try_from(*line.get(1)?).ok()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use engine::child::Starting;
@@ -48,7 +48,10 @@ impl Shape {
     /// Creates a shape, with two CPUs in each node by default; `None` if the CPUs cannot be divided evenly.
     pub fn new(nodes: u32, cpus: Option<u32>) -> Option<Self> {
         let cpus = cpus.unwrap_or(2 * nodes);
-        cpus.is_multiple_of(nodes).then_some(Self { nodes, cpus })
+        if !cpus.is_multiple_of(nodes) {
+            return None;
+        }
+        Some(Self { nodes, cpus })
     }
 }
 
@@ -83,26 +86,33 @@ impl Machine<'_> {
             .args(["-plugin", &self.plugin_option(&self.loads(variant))])
             .args(["-append", &append]);
         let began = Instant::now();
-        let ended = File::create(&serial)
-            .and_then(|to| {
-                Starting::of(&qemu)
-                    .stdout(to)
-                    .stderr(Stdio::inherit())
-                    .start()?
-                    .wait(self.interrupt, TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus)
-            })
-            .and_then(|status| Ok((status, std::fs::read(&serial)?)));
-        let (status, said) = ended.map_err(|error| match error.kind() {
-            io::ErrorKind::Interrupted => Error::Interrupted,
-            _ => Error::Parts(format!("QEMU cannot be run: {error}")),
-        })?;
-        let said = String::from_utf8_lossy(&said).into_owned();
-        if status.is_some_and(|status| status.success()) {
+        let (status, said) = match self.wait_for(&qemu, &serial) {
+            Ok(ended) => ended,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return Err(Error::Interrupted);
+            }
+            Err(error) => return Err(Error::Parts(format!("QEMU cannot be run: {error}"))),
+        };
+        if let Some(status) = status
+            && status.success()
+        {
             return Ok(said);
         }
         let seconds = began.elapsed().as_secs();
         let what = format!("did not come to its end in {seconds} s");
         Err(Error::run(variant, &what, &said))
+    }
+
+    /// Starts QEMU with its output to the file `serial`, and waits until it ends. Returns its status, which is `None`
+    /// after a timeout, and the output.
+    fn wait_for(&self, qemu: &Command, serial: &Path) -> io::Result<(Option<ExitStatus>, String)> {
+        let status = Starting::of(qemu)
+            .stdout(File::create(serial)?)
+            .stderr(Stdio::inherit())
+            .start()?
+            .wait(self.interrupt, TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus)?;
+        let said = std::fs::read(serial)?;
+        Ok((status, String::from_utf8_lossy(&said).into_owned()))
     }
 
     /// Returns the file to which the plugin writes its counts.

@@ -86,35 +86,33 @@ fn version(qemu: &Path) -> Option<String> {
     let said = Command::new(qemu).arg("--version").output().ok()?;
     let said = String::from_utf8(said.stdout).ok()?;
     let mut words = said.split_whitespace();
-    Some(
-        words
-            .find(|word| *word == "version")
-            .and(words.next())?
-            .to_owned(),
-    )
+    words.find(|word| *word == "version")?;
+    Some(words.next()?.to_owned())
 }
 
 /// Returns the version of the plugin interface. QEMU 9 dropped version 1. The functions that the plugin uses are the
 /// same in both.
 fn plugin_api(qemu: &str) -> u32 {
-    let major = qemu.split('.').next().and_then(|major| major.parse().ok());
-    if major.unwrap_or(0) < 9 { 1 } else { 2 }
+    let major = qemu.split('.').next().unwrap_or_default();
+    if major.parse().unwrap_or(0) < 9 { 1 } else { 2 }
 }
 
 /// The kernel that the reader names, that was unpacked, or that this computer runs.
 fn kernel(unpacked: &Path) -> Option<PathBuf> {
-    let can_be_read = |file: &PathBuf| std::fs::File::open(file).is_ok();
+    let mut places = Vec::new();
     if let Some(named) = std::env::var_os(KERNEL) {
-        return Some(PathBuf::from(named)).filter(can_be_read);
+        places.push(PathBuf::from(named));
+    } else {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let release = release.trim();
+        places.push(unpacked.to_owned());
+        places.push(format!("/boot/vmlinuz-{release}").into());
+        places.push(format!("/lib/modules/{release}/vmlinuz").into());
     }
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let release = release.trim();
-    let places = [
-        unpacked.to_owned(),
-        format!("/boot/vmlinuz-{release}").into(),
-        format!("/lib/modules/{release}/vmlinuz").into(),
-    ];
-    places.into_iter().find(can_be_read)
+    // Some systems let only root read theirs.
+    places
+        .into_iter()
+        .find(|file| std::fs::File::open(file).is_ok())
 }
 
 #[cfg(test)]

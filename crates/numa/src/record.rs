@@ -139,10 +139,12 @@ impl Variant {
     /// Share (0 to 1) of the loads from the data set that the CPU's own node answered, by the
     /// emulator's count.
     pub fn local_loads(&self) -> Option<f64> {
-        let all: u64 = self.loads.iter().flatten().sum();
-        let nodes = self.loads.iter().enumerate();
-        let local: u64 = nodes.filter_map(|(node, loads)| loads.get(node)).sum();
-        (all > 0).then(|| local as f64 / all as f64)
+        let (mut local, mut all) = (0_u64, 0_u64);
+        for (node, loads) in self.loads.iter().enumerate() {
+            local += loads.get(node).unwrap_or(&0);
+            all += loads.iter().sum::<u64>();
+        }
+        share(local as f64, all)
     }
 
     /// Share (0 to 1) of the pages that a reader read, on average over all reads, that lie in the
@@ -156,18 +158,21 @@ impl Variant {
             local += reads.reads as f64 * copy.share_in(*node)?;
             all += reads.reads;
         }
-        (all > 0).then(|| local / all as f64)
+        share(local, all)
     }
 
     /// Readers that stayed on the one CPU that they were bound to, each on another one.
     pub fn pinned_readers(&self) -> usize {
-        let readers = self.placement.readers.iter();
-        let stayed = readers.filter_map(|reader| {
-            let cpu = reader.pinned_to?;
-            let stayed = reader.moved == 0 && reader.from.iter().all(|reads| reads.cpu == cpu);
-            stayed.then_some(cpu)
-        });
-        stayed.collect::<BTreeSet<_>>().len()
+        let mut cpus = BTreeSet::new();
+        for reader in &self.placement.readers {
+            if let Some(cpu) = reader.pinned_to
+                && reader.moved == 0
+                && reader.from.iter().all(|reads| reads.cpu == cpu)
+            {
+                cpus.insert(cpu);
+            }
+        }
+        cpus.len()
     }
 
     /// Threads that have read anything.
@@ -179,17 +184,31 @@ impl Variant {
     /// The nodes that have a copy of their own: one that somebody reads, all whose readers and nearly
     /// all whose pages are there.
     pub fn nodes_with_a_copy(&self) -> usize {
-        let own = self.placement.copies.iter().filter_map(|copy| {
-            let mut nodes = self
-                .reads()
-                .filter(|reads| reads.copy == copy.number)
-                .map(|reads| self.placement.nodes.get(reads.cpu));
-            let node = *nodes.next()??;
-            let is_own =
-                nodes.all(|other| other == Some(&node)) && copy.share_in(node)? >= LOCAL_AT_LEAST;
-            is_own.then_some(node)
-        });
-        own.collect::<BTreeSet<_>>().len()
+        let mut own = BTreeSet::new();
+        for copy in &self.placement.copies {
+            if let Some(node) = self.node_of_readers(copy.number)
+                && let Some(share) = copy.share_in(node)
+                && share >= LOCAL_AT_LEAST
+            {
+                own.insert(node);
+            }
+        }
+        own.len()
+    }
+
+    /// Returns the node from which a copy is read; `None` if nobody reads it, or if readers are on several nodes.
+    fn node_of_readers(&self, copy: usize) -> Option<u32> {
+        let mut readers = None;
+        for reads in self.reads() {
+            if reads.copy != copy {
+                continue;
+            }
+            let node = *self.placement.nodes.get(reads.cpu)?;
+            if *readers.get_or_insert(node) != node {
+                return None;
+            }
+        }
+        readers
     }
 
     /// The copies that somebody has read.
@@ -199,11 +218,17 @@ impl Variant {
     }
 
     fn reads(&self) -> impl Iterator<Item = &Reads> {
-        self.placement
-            .readers
-            .iter()
-            .flat_map(|reader| &reader.from)
+        let readers = self.placement.readers.iter();
+        readers.flat_map(|reader| &reader.from)
     }
+}
+
+/// Returns `part / all`; `None` if there is nothing.
+fn share(part: f64, all: u64) -> Option<f64> {
+    if all == 0 {
+        return None;
+    }
+    Some(part / all as f64)
 }
 
 impl Copy {

@@ -17,17 +17,16 @@ type Row<'a> = (&'a str, String, &'a dyn Fn(&Variant) -> String);
 pub fn table(record: &Record) -> String {
     let (cpus, nodes, after) = (record.cpus, record.nodes, figures::share(LOCAL_AT_LEAST));
     let before = figures::share(record.problem_at_most());
-    let optional = |value: Option<f64>| figures::share(value.unwrap_or(f64::NAN));
     let rows: [Row<'_>; 6] = [
         (
             "loads answered by the reader's own region",
             format!("at most {before}, then at least {after}"),
-            &|variant| optional(variant.local_loads()),
+            &|variant| share(variant.local_loads()),
         ),
         (
             "pages in the reader's own region",
             format!("then at least {after}"),
-            &|variant| optional(variant.local_pages()),
+            &|variant| share(variant.local_pages()),
         ),
         (
             "workers that stay on a CPU of their own",
@@ -67,16 +66,22 @@ pub fn table(record: &Record) -> String {
         cells.push(row);
     }
     let mut text = Table::new(columns, cells).markdown();
-    let tools = record.tools.iter();
-    let tools = tools.map(|(name, version)| format!("{name} {version}"));
+    let answers = match record.variants.first() {
+        Some(variant) => variant.answers,
+        None => 0,
+    };
+    let mut tools = Vec::new();
+    for (name, version) in &record.tools {
+        tools.push(format!("{name} {version}"));
+    }
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
         "\n{cpus} CPUs in {nodes} NUMA nodes, emulated; {} texts; {} requests of each variant; {}; \
          recorded {} at commit `{}` by `{}`.",
         figures::count(record.load.texts.into()),
-        figures::count(record.variants.first().map_or(0, |variant| variant.answers) as f64),
-        tools.collect::<Vec<_>>().join(", "),
+        figures::count(answers as f64),
+        tools.join(", "),
         record.started.get(..10).unwrap_or(&record.started),
         record.commit.in_short(),
         record.command
@@ -86,7 +91,10 @@ pub fn table(record: &Record) -> String {
 
 /// Single figures, each between two anchors.
 pub fn values(record: &Record) -> String {
-    let fix = record.variants.last().map_or(SOLUTION, |last| &last.name);
+    let fix = match record.variants.last() {
+        Some(last) => &last.name,
+        None => SOLUTION,
+    };
     let verdict = judge(record, fix);
     let mut named = vec![
         ("verdict".to_owned(), verdict.kind.to_string()),
@@ -94,11 +102,10 @@ pub fn values(record: &Record) -> String {
         ("cpus".to_owned(), record.cpus.to_string()),
         ("regions".to_owned(), record.nodes.to_string()),
     ];
-    for variant in [PROBLEM, SOLUTION]
-        .iter()
-        .filter_map(|name| record.variant(name))
-    {
-        let share = |local: Option<f64>| figures::share(local.unwrap_or(f64::NAN));
+    for name in [PROBLEM, SOLUTION] {
+        let Some(variant) = record.variant(name) else {
+            continue;
+        };
         let values = [
             ("local-loads", share(variant.local_loads())),
             ("local-pages", share(variant.local_pages())),
@@ -106,7 +113,14 @@ pub fn values(record: &Record) -> String {
             ("copies", variant.placement.copies.len().to_string()),
             ("memory", format!("{} MiB", variant.resident_kib / 1024)),
         ];
-        named.extend(values.map(|(what, value)| (format!("{}-{what}", variant.name), value)));
+        for (what, value) in values {
+            named.push((format!("{name}-{what}"), value));
+        }
     }
     anchors("<!-- Generated: include single anchors. -->", named)
+}
+
+/// Formats a share, or says that it is unknown.
+fn share(local: Option<f64>) -> String {
+    figures::share(local.unwrap_or(f64::NAN))
 }

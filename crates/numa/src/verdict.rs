@@ -10,23 +10,21 @@ use crate::record::{LOCAL_AT_LEAST, Record, Variant};
 /// Judges a record. `proved`: the problem reads across nodes, and `fix` does not. `refuted`: a count
 /// says otherwise. `invalid`: a count is missing.
 pub fn judge(record: &Record, fix: &str) -> Verdict<VerdictKind> {
-    let (kind, reason) = match (counted(record, PROBLEM), counted(record, fix)) {
-        (Err(missing), _) | (_, Err(missing)) => (VerdictKind::Invalid, missing),
-        (Ok(problem), Ok(fixed)) => match shortfall(record, &problem, &fixed) {
-            Some(shortfall) => (VerdictKind::Refuted, shortfall),
-            None => (
-                VerdictKind::Proved,
-                format!(
-                    "loads from the reader's own region: {} of the problem's, {} of the {fix}'s; \
-                     every worker on a CPU of its own, a copy for each of {} regions.",
-                    figures::share(problem.local_loads),
-                    figures::share(fixed.local_loads),
-                    record.nodes
-                ),
-            ),
-        },
+    let (problem, fixed) = match (counted(record, PROBLEM), counted(record, fix)) {
+        (Ok(problem), Ok(fixed)) => (problem, fixed),
+        (Err(missing), _) | (_, Err(missing)) => return verdict(VerdictKind::Invalid, missing),
     };
-    verdict(kind, reason)
+    if let Some(shortfall) = shortfall(record, &problem, &fixed) {
+        return verdict(VerdictKind::Refuted, shortfall);
+    }
+    let reason = format!(
+        "loads from the reader's own region: {} of the problem's, {} of the {fix}'s; every worker \
+         on a CPU of its own, a copy for each of {} regions.",
+        figures::share(problem.local_loads),
+        figures::share(fixed.local_loads),
+        record.nodes
+    );
+    verdict(VerdictKind::Proved, reason)
 }
 
 /// A variant with all its counts.
@@ -38,19 +36,25 @@ struct Counted<'a> {
 
 /// Returns the counts of a variant, or a sentence about the count that is missing.
 fn counted<'a>(record: &'a Record, name: &str) -> Result<Counted<'a>, String> {
-    let variant = record.variant(name);
-    let variant = variant.ok_or_else(|| format!("nothing was seen of the {name}."))?;
+    let Some(variant) = record.variant(name) else {
+        return Err(format!("nothing was seen of the {name}."));
+    };
     let each = u64::from(record.load.connections) * u64::from(record.load.requests);
     if variant.answers != u64::from(record.cpus) * each {
         return Err(format!("not all requests of the {name} were answered."));
     }
-    let local_loads = variant.local_loads();
-    let local_pages = variant.local_pages();
+    let Some(local_loads) = variant.local_loads() else {
+        return Err(format!("no load was counted of the {name}."));
+    };
+    let Some(local_pages) = variant.local_pages() else {
+        return Err(format!(
+            "the kernel did not tell where the pages lie of the {name}."
+        ));
+    };
     Ok(Counted {
         variant,
-        local_loads: local_loads.ok_or_else(|| format!("no load was counted of the {name}."))?,
-        local_pages: local_pages
-            .ok_or_else(|| format!("the kernel did not tell where the pages lie of the {name}."))?,
+        local_loads,
+        local_pages,
     })
 }
 
@@ -89,12 +93,14 @@ fn shortfall(record: &Record, problem: &Counted<'_>, fixed: &Counted<'_>) -> Opt
         ("loads from the data set", fixed.local_loads),
         ("pages", fixed.local_pages),
     ];
-    let (what, local) = shares
-        .into_iter()
-        .find(|(_, local)| *local < LOCAL_AT_LEAST)?;
-    Some(format!(
-        "{} of the {name}'s {what} were local, where {} were claimed.",
-        figures::share(local),
-        figures::share(LOCAL_AT_LEAST)
-    ))
+    for (what, local) in shares {
+        if local < LOCAL_AT_LEAST {
+            return Some(format!(
+                "{} of the {name}'s {what} were local, where {} were claimed.",
+                figures::share(local),
+                figures::share(LOCAL_AT_LEAST)
+            ));
+        }
+    }
+    None
 }

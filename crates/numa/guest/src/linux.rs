@@ -16,7 +16,10 @@ const SERVICE: &str = "127.0.0.1:8080";
 const ADMIN: &str = "127.0.0.1:6060";
 
 pub(crate) fn run() {
-    let report = report().unwrap_or_else(|error| error.to_string());
+    let report = match report() {
+        Ok(report) => report,
+        Err(error) => error.to_string(),
+    };
     println!("\n@{report}");
     let _ = std::io::stdout().flush();
     // QEMU ends at a restart, because of its option `-no-reboot`.
@@ -91,8 +94,8 @@ fn start(variant: &str, texts: &str) -> Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
-    let stdout = service.stdout.take().map(BufReader::new);
-    for line in stdout.into_iter().flat_map(BufRead::lines) {
+    let stdout = service.stdout.take().expect("it is piped");
+    for line in BufReader::new(stdout).lines() {
         let line = line?;
         println!("{line}");
         if line.contains(" listens on ") {
@@ -104,10 +107,15 @@ fn start(variant: &str, texts: &str) -> Result<Child> {
 
 /// Runs the clients, all at the same time, each on a connection of its own. Returns the number of right answers.
 fn ask(connections: usize, requests: usize) -> Result<usize> {
-    let clients = (0..connections).map(|_| thread::spawn(move || client(requests)));
-    for client in clients.collect::<Vec<_>>() {
-        let panicked = |_| Err(Error::other("a client panicked"));
-        client.join().unwrap_or_else(panicked)?;
+    let mut clients = Vec::new();
+    for _ in 0..connections {
+        clients.push(thread::spawn(move || client(requests)));
+    }
+    for client in clients {
+        match client.join() {
+            Ok(ended) => ended?,
+            Err(_) => return Err(Error::other("a client panicked")),
+        }
     }
     Ok(connections * requests)
 }
@@ -155,7 +163,11 @@ fn number(text: &str) -> Result<usize> {
 /// The memory of the service that is really there, in KiB.
 fn resident(service: &Child) -> Result<String> {
     let status = fs::read_to_string(format!("/proc/{}/status", service.id()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.split_whitespace().next());
-    Ok(kib.unwrap_or("0").to_owned())
+    for line in status.lines() {
+        if let Some(kib) = line.strip_prefix("VmRSS:") {
+            let kib = kib.split_whitespace().next();
+            return Ok(kib.unwrap_or("0").to_owned());
+        }
+    }
+    Ok("0".to_owned())
 }
