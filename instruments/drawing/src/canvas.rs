@@ -72,7 +72,8 @@ impl Look {
     /// square ones. From the fifth look on, colours repeat with the other mark.
     pub fn of_each<'a>(variants: &[&'a str]) -> Vec<(&'a str, Self)> {
         let mut others = 2..;
-        let look = |variant: &&'a str| {
+        let mut looks = Vec::new();
+        for variant in variants {
             let index = match *variant {
                 "problem" => 0,
                 "solution" => 1,
@@ -80,9 +81,9 @@ impl Look {
             };
             let first = Self::nth(index);
             let is_round = first.is_round ^ (index >= LOOKS.len());
-            (*variant, Self { is_round, ..first })
-        };
-        variants.iter().map(look).collect()
+            looks.push((*variant, Self { is_round, ..first }));
+        }
+        looks
     }
 
     fn line(self) -> ShapeStyle {
@@ -339,12 +340,11 @@ fn places(key: &[&Drawn]) -> Vec<(i32, u32)> {
 
 /// Adds the texts for readers who cannot see the plot, and the colours of dark pages.
 fn themed(svg: &str, title: &str, description: &str) -> String {
-    let hex = |RGBColor(r, g, b): RGBColor| format!("#{r:02X}{g:02X}{b:02X}");
     let mut rules = String::new();
     let page = [(PAPER, "#1f2328"), (INK, "#e3e6e8"), (FAINT, "#42484e")];
     let looks = LOOKS.map(|look| (look.colour, look.dark));
-    for (light, dark) in page.into_iter().chain(looks) {
-        let light = hex(light);
+    for (RGBColor(r, g, b), dark) in page.into_iter().chain(looks) {
+        let light = format!("#{r:02X}{g:02X}{b:02X}");
         // Writing to a String cannot fail.
         let _ = write!(
             rules,

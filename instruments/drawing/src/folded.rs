@@ -47,8 +47,7 @@ pub fn share_with(folded: &str, parts: &[impl AsRef<str>]) -> Result<Option<f64>
     for stack in stacks(folded) {
         let (frames, count) = stack?;
         all += count;
-        let has_part = |frame: &str| parts.iter().any(|part| frame.contains(part.as_ref()));
-        if frames.split(';').any(has_part) {
+        if frames.split(';').any(|frame| contains_any(frame, parts)) {
             with += count;
         }
     }
@@ -56,6 +55,10 @@ pub fn share_with(folded: &str, parts: &[impl AsRef<str>]) -> Result<Option<f64>
         return Ok(None);
     }
     Ok(Some(with as f64 / all as f64))
+}
+
+fn contains_any(frame: &str, parts: &[impl AsRef<str>]) -> bool {
+    parts.iter().any(|part| frame.contains(part.as_ref()))
 }
 
 /// Returns the frame in which most stacks end, with its share (0 to 1) of the samples.

@@ -119,13 +119,24 @@ impl Ranged for Scale {
 /// ends. Round numbers are 1, 2 or 5 times a power of ten. It returns all of them if the values are less than 100 times
 /// apart.
 fn round(low: f64, high: f64) -> Vec<f64> {
-    let all = (-9..=15).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
-    let inside: Vec<f64> = all.filter(|place| (low..=high).contains(place)).collect();
-    let is_power = |place: &f64| (place.log10() - place.log10().round()).abs() < 1e-6;
-    let ends = [inside.first(), inside.last()].map(Option::<&f64>::copied);
-    let is_kept =
-        |place: &f64| high / low < 100.0 || is_power(place) || ends.contains(&Some(*place));
-    inside.iter().copied().filter(is_kept).collect()
+    let mut places = Vec::new();
+    for power in -9..=15 {
+        for digit in [1.0, 2.0, 5.0] {
+            let place = digit * 10_f64.powi(power);
+            if (low..=high).contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    if high / low < 100.0 {
+        return places;
+    }
+    let ends = [places.first().copied(), places.last().copied()];
+    places.retain(|place| {
+        let power = place.log10();
+        (power - power.round()).abs() < 1e-6 || ends.contains(&Some(*place))
+    });
+    places
 }
 
 /// Returns the lowest and the highest of the values, if there are any.

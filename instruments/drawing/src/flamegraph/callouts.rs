@@ -1,6 +1,7 @@
 //! Call-outs of a flamegraph: two frames that matter and one that does not. Each is marked with its
 //! number, and has a line below the picture.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -43,13 +44,11 @@ pub(super) fn point(folded: &str, own: &str, all: u64) -> Result<Pointed, NoCoun
             chosen.push((most, "here"));
         }
         let name = short(last(most));
-        let other = widths.iter().filter(|(path, _)| {
-            // The main thread has the crate's name.
-            let is_own = |frame: &str| frame == own || is_of(frame, own);
-            !is_related(path, widest) && !path.split(';').any(is_own) && short(last(path)) != name
+        let others = widths.iter().filter(|(path, _)| {
+            !is_related(path, widest) && !has_part_of(path, own) && short(last(path)) != name
         });
-        let other = other.max_by_key(|(path, width)| (**width, std::cmp::Reverse(path.len())));
-        if let Some((other, width)) = other
+        if let Some((other, width)) =
+            others.max_by_key(|(path, width)| (**width, Reverse(path.len())))
             && *width as f64 >= NARROW * all as f64
         {
             chosen.push((other, "not here"));
@@ -106,11 +105,26 @@ fn widths(folded: &str) -> Result<Widths<'_>, NoCount> {
 /// Returns the widest frame of a crate. Among frames of nearly the same width it is the highest: a handler, and not
 /// the function that started its thread.
 fn widest_of<'a>(widths: &Widths<'a>, own: &str) -> Option<&'a str> {
-    let own = widths.iter().filter(|(path, _)| is_of(last(path), own));
-    let widest = own.clone().map(|(_, width)| *width).max()?;
-    own.filter(|(_, width)| **width as f64 >= 0.95 * widest as f64)
-        .max_by_key(|(path, width)| (depth(path), **width))
-        .map(|(path, _)| *path)
+    let mut most = 0;
+    for (path, width) in widths {
+        if is_of(last(path), own) {
+            most = most.max(*width);
+        }
+    }
+    let mut highest = None;
+    for (path, width) in widths {
+        if is_of(last(path), own) && *width as f64 >= 0.95 * most as f64 {
+            highest = highest.max(Some((depth(path), *width, *path)));
+        }
+    }
+    let (_, _, path) = highest?;
+    Some(path)
+}
+
+/// Returns whether a frame of a path is of the crate `own`. The main thread has the crate's name.
+fn has_part_of(path: &str, own: &str) -> bool {
+    path.split(';')
+        .any(|frame| frame == own || is_of(frame, own))
 }
 
 /// Returns whether a frame is of the crate `own`.
