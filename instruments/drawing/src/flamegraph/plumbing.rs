@@ -60,8 +60,13 @@ fn parts(frames: &str) -> Vec<Part<'_>> {
         // The frames that start a thread stand behind the thread's name.
         let start = rest.iter().take_while(|frame| is_between(frame)).count();
         let taken = if length >= 2 {
-            let places = rest[..length].iter().filter_map(|frame| carrier(frame));
-            parts.push(Part::Run(places.collect()));
+            let mut places = BTreeSet::new();
+            for frame in &rest[..length] {
+                if let Some(place) = carrier(frame) {
+                    places.insert(place);
+                }
+            }
+            parts.push(Part::Run(places));
             length
         } else if parts.len() <= 1 && (2..rest.len()).contains(&start) {
             parts.push(Part::Frame(LANGUAGE));
@@ -102,7 +107,13 @@ fn carrier(frame: &str) -> Option<usize> {
 
 fn is_between(frame: &str) -> bool {
     let krate = crate_of(frame);
-    starts_thread(krate) || place_of(krate).is_some_and(|place| carriers()[place].part == LANGUAGE)
+    if starts_thread(krate) {
+        return true;
+    }
+    match place_of(krate) {
+        Some(place) => carriers()[place].part == LANGUAGE,
+        None => false,
+    }
 }
 
 fn named(places: &BTreeSet<usize>) -> String {
