@@ -42,16 +42,21 @@ pub type Failed = Box<dyn Error + Send + Sync>;
 
 /// The argument in this place, counted from 1, if there is one.
 pub fn argument<T: FromStr>(index: usize, otherwise: T) -> Result<T, T::Err> {
-    let given = std::env::args().nth(index);
-    given.map_or(Ok(otherwise), |text| text.parse())
+    match std::env::args().nth(index) {
+        Some(text) => text.parse(),
+        None => Ok(otherwise),
+    }
 }
 
 /// The folder of a chapter, below the workspace's.
 pub fn folder(number: u32) -> Result<PathBuf, Failed> {
-    let mut entries = Path::new("chapters").read_dir()?.flatten();
     let begin = format!("{number}-");
-    let entry = entries.find(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
-    Ok(entry.ok_or("no such chapter in this folder")?.path())
+    for entry in Path::new("chapters").read_dir()?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&begin) {
+            return Ok(entry.path());
+        }
+    }
+    Err("no such chapter in this folder".into())
 }
 
 /// Reads the chapter's `chapter.toml`.
@@ -81,10 +86,10 @@ pub fn compile_with(chapter: u32, features: &str) -> Result<PathBuf, Failed> {
 fn build(arguments: impl IntoIterator<Item = String>) -> Result<(), Failed> {
     let mut cargo = Command::new("cargo");
     let status = cargo.arg("build").args(arguments).status()?;
-    status
-        .success()
-        .then_some(())
-        .ok_or("a chapter does not compile".into())
+    if !status.success() {
+        return Err("a chapter does not compile".into());
+    }
+    Ok(())
 }
 
 /// Starts a compiled chapter's server, on these CPUs if there are any, with further arguments.
@@ -130,12 +135,14 @@ pub fn load(server: &Server, load: &Traffic, cpus: &[usize]) -> Result<Outcome, 
         ..Settings::of(&interrupt)
     };
     let outcome = Outcome::from(engine::load::run(server.service(), load, &settings)?);
-    let beside = outcome.bystander.iter();
-    let beside: u64 = beside.flat_map(|pings| pings.errors.values()).sum();
-    match outcome.error_count() + outcome.wrong_answers + beside {
-        0 => Ok(outcome),
-        faults => Err(format!("{faults} requests had no answer or a wrong one").into()),
+    let mut faults = outcome.error_count() + outcome.wrong_answers;
+    if let Some(pings) = &outcome.bystander {
+        faults += pings.errors.values().sum::<u64>();
     }
+    if faults > 0 {
+        return Err(format!("{faults} requests had no answer or a wrong one").into());
+    }
+    Ok(outcome)
 }
 
 /// A chapter's server, as a target of any of the three generators.
@@ -222,28 +229,34 @@ pub fn quantile(values: &[f64], share: f64) -> f64 {
 /// Reads the published figures of this part of `reference/seed-figures.toml`.
 pub fn published(part: &str) -> Result<toml::Table, Failed> {
     let all: toml::Table = include_str!("../../reference/seed-figures.toml").parse()?;
-    let part = all.get(part).and_then(toml::Value::as_table);
-    Ok(part.ok_or("no such published figures")?.clone())
+    match all.get(part) {
+        Some(toml::Value::Table(figures)) => Ok(figures.clone()),
+        _ => Err("no such published figures".into()),
+    }
 }
 
 /// A latency in words.
 pub fn milliseconds(latency: Option<f64>) -> String {
-    latency.map_or_else(|| "unknown".to_owned(), figures::milliseconds)
+    match latency {
+        Some(ms) => figures::milliseconds(ms),
+        None => "unknown".to_owned(),
+    }
 }
 
 /// Prints rows of percentiles, two columns.
 pub fn print_percentiles(left: &Latency, right: &Latency) {
-    let row = |name, left, right| {
+    for (name, left, right) in [
+        ("median", left.at(0.5), right.at(0.5)),
+        ("90th percentile", left.at(0.9), right.at(0.9)),
+        ("99th percentile", left.at(0.99), right.at(0.99)),
+        ("largest", Some(left.max_ms), Some(right.max_ms)),
+    ] {
         println!(
             "| {name} | {} | {} |",
             milliseconds(left),
             milliseconds(right)
         );
-    };
-    row("median", left.at(0.5), right.at(0.5));
-    row("90th percentile", left.at(0.9), right.at(0.9));
-    row("99th percentile", left.at(0.99), right.at(0.99));
-    row("largest", Some(left.max_ms), Some(right.max_ms));
+    }
 }
 
 /// Prints the line below a table: how it was measured, by which command, when and where.

@@ -172,8 +172,10 @@ impl Pool {
             // A caller that has gone needs no result.
             let _ = result.send(work());
         }));
-        let panicked = |_| io::Error::other("the work panicked");
-        received.await.map_err(panicked)
+        match received.await {
+            Ok(result) => Ok(result),
+            Err(_) => Err(io::Error::other("the work panicked")),
+        }
     }
 }
 
@@ -207,12 +209,14 @@ impl Queue {
 
     /// Waits for the next job. `None` when the pool has been dropped.
     fn next(&self) -> Option<Job> {
-        let idle = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.is_closed;
-        let waiting = self.changed.wait_while(self.lock(), idle);
-        waiting
-            .unwrap_or_else(PoisonError::into_inner)
-            .jobs
-            .pop_front()
+        let mut waiting = self.lock();
+        while waiting.jobs.is_empty() && !waiting.is_closed {
+            waiting = self
+                .changed
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        waiting.jobs.pop_front()
     }
 }
 

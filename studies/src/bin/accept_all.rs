@@ -191,21 +191,25 @@ fn threads() -> Result<(), Failed> {
     );
     println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let theirs = published("accept_all_we_can")?;
-    let theirs = theirs["reuse_port_rps"]
+    let mut their_rates = Vec::new();
+    for rate in theirs["reuse_port_rps"]
         .as_array()
-        .ok_or("no published rates")?;
-    let theirs = theirs.iter().filter_map(toml::Value::as_integer);
-    let theirs: Vec<f64> = theirs.map(|rate| rate as f64).collect();
-    let median = |service: &Service| quantile(&service.per_second, 0.5);
-    for ((threads, service), theirs_here) in THREADS.iter().zip(&services).zip(&theirs) {
+        .ok_or("no published rates")?
+    {
+        their_rates.push(rate.as_integer().ok_or("a published rate is no number")? as f64);
+    }
+    let alone = quantile(&services[0].per_second, 0.5);
+    for (place, service) in services.iter().enumerate() {
+        let median = quantile(&service.per_second, 0.5);
         println!(
-            "| {threads} | {} | {:.2} | {} | {} | {} | {:.2} |",
-            figures::count(median(service).round()),
-            median(service) / median(&services[0]),
+            "| {} | {} | {:.2} | {} | {} | {} | {:.2} |",
+            THREADS[place],
+            figures::count(median.round()),
+            median / alone,
             figures::percent(service.busiest()),
             figures::percent(quantile(&service.generator, 0.5)),
-            figures::count(*theirs_here),
-            theirs_here / theirs[0],
+            figures::count(their_rates[place]),
+            their_rates[place] / their_rates[0],
         );
     }
     studies::print_provenance(&format!(
@@ -304,10 +308,10 @@ fn backlog() -> Result<(), Failed> {
 }
 
 fn known(count: Option<u64>) -> String {
-    count.map_or_else(
-        || "unknown".to_owned(),
-        |count| figures::count(count as f64),
-    )
+    match count {
+        Some(count) => figures::count(count as f64),
+        None => "unknown".to_owned(),
+    }
 }
 
 fn start(variant: &str, backlog: u32, placement: &Placement) -> Result<Server, Failed> {
@@ -354,9 +358,10 @@ fn climb(seconds: u32) -> Result<(), Failed> {
     studies::compile(&[5])?;
     let placement = Placement::apart();
     let seed = fastrand::u32(..).into();
-    let rates: Vec<f64> = (0..STEPS)
-        .map(|step| RATES.0 + (RATES.1 - RATES.0) * f64::from(step) / f64::from(STEPS - 1))
-        .collect();
+    let mut rates = Vec::new();
+    for step in 0..STEPS {
+        rates.push(RATES.0 + (RATES.1 - RATES.0) * f64::from(step) / f64::from(STEPS - 1));
+    }
     let mut sides = Vec::new();
     for (_, variant, backlog) in CLIMBERS {
         let server = start(variant, backlog, &placement)?;
@@ -374,14 +379,12 @@ fn climb(seconds: u32) -> Result<(), Failed> {
         for side in &sides {
             let (before, after) = (side[step], side[step + 1]);
             let span = (after.at - before.at).as_secs_f64();
-            let per_second = |count: fn(Connections) -> u64| {
-                let counted = count(after.connections) - count(before.connections);
-                figures::count((counted as f64 / span).round())
-            };
+            let accepted = after.connections.accepted - before.connections.accepted;
+            let finished = after.connections.finished - before.connections.finished;
             print!(
                 " {} | {} | {} |",
-                per_second(|now| now.accepted),
-                per_second(|now| now.finished),
+                figures::count((accepted as f64 / span).round()),
+                figures::count((finished as f64 / span).round()),
                 figures::count(after.connections.unfinished() as f64),
             );
         }
@@ -410,17 +413,20 @@ fn up(
     seed: u64,
     placement: &Placement,
 ) -> Result<Vec<Seen>, Failed> {
-    let phases = rates.iter().map(|rate| Phase {
-        share: rate / RATES.0,
-        seconds: seconds.into(),
-    });
+    let mut phases = Vec::new();
+    for rate in rates {
+        phases.push(Phase {
+            share: rate / RATES.0,
+            seconds: seconds.into(),
+        });
+    }
     let step = Duration::from_secs(seconds.into());
     let load = Traffic {
         arrivals: Arrivals::Open {
             per_second: RATES.0,
             spacing: Spacing::Poisson,
         },
-        phases: phases.collect(),
+        phases: phases.into(),
         keep_alive: false,
         duration: step * STEPS,
         // A client of a full backlog tries again for minutes.

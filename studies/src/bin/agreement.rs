@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use course::bench::server::Server;
 use engine::figures::{count, percent};
-use engine::outcome::{GeneratorKind, Outcome};
+use engine::outcome::GeneratorKind;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
 use studies::{Failed, Target, milliseconds};
@@ -59,25 +59,35 @@ fn main() -> Result<(), Failed> {
         "| generator | users | requests per second | against embedded | median | against embedded | its CPU time |"
     );
     println!("| --- |{}", " ---: |".repeat(6));
-    let (own, median) = (&outcomes[0], |outcome: &Outcome| outcome.latency.at(0.5));
-    let off = |theirs: f64, own: f64| format!("{:+.1} %", (theirs / own - 1.0) * 100.0);
+    let own = &outcomes[0];
     for outcome in &outcomes {
         let generator = &outcome.generator;
-        let medians = median(outcome).zip(median(own));
+        let median = outcome.latency.at(0.5);
+        let median_off = match (median, own.latency.at(0.5)) {
+            (Some(theirs), Some(own)) => off(theirs, own),
+            _ => String::new(),
+        };
+        let cpu_share = match generator.cpu_share {
+            Some(share) => percent(share),
+            None => String::new(),
+        };
         println!(
-            "| {} {} | {} | {} | {} | {} | {} | {} |",
+            "| {} {} | {} | {} | {} | {} | {median_off} | {cpu_share} |",
             generator.name,
             generator.version,
             count(generator.users.into()),
             count(outcome.requests_per_second),
             off(outcome.requests_per_second, own.requests_per_second),
-            milliseconds(median(outcome)),
-            medians.map_or_else(String::new, |(theirs, own)| off(theirs, own)),
-            generator.cpu_share.map_or_else(String::new, percent),
+            milliseconds(median),
         );
     }
     studies::print_provenance("A third of the chapter's load each, at the same time");
     Ok(())
+}
+
+/// Formats the distance of a generator's figure from the embedded one's.
+fn off(theirs: f64, own: f64) -> String {
+    format!("{:+.1} %", (theirs / own - 1.0) * 100.0)
 }
 
 /// Returns the lower quartile of latency for one user, for scripts that compare with it. If each script measured it

@@ -22,13 +22,10 @@ fn main() -> Result<(), Failed> {
         ..chapter.load_of(chapter.effect_scenario())
     };
     let folder = tempfile::tempdir()?;
-    // The next build puts another program in this one's place.
-    let kept = |features: &str, name: &str| {
-        let program = folder.path().join(name);
-        fs::copy(studies::compile_with(3, features)?, &program)?;
-        Ok::<_, Failed>(program)
-    };
-    let (mimalloc, system) = (kept("mimalloc", "mimalloc")?, kept("", "system")?);
+    let (mimalloc, system) = (folder.path().join("mimalloc"), folder.path().join("system"));
+    // The second build puts another program in the first one's place.
+    fs::copy(studies::compile_with(3, "mimalloc")?, &mimalloc)?;
+    fs::copy(studies::compile_with(3, "")?, &system)?;
     let placement = Placement::apart();
     println!(
         "| variant | the system's: requests per second | mimalloc: requests per second | gain | 95 % interval |"

@@ -163,11 +163,13 @@ fn print(cells: &[Cell]) -> Result<(), Failed> {
     for of_work in cells.chunks(STRATEGIES.len()) {
         for cell in of_work {
             let (work, strategy) = (cell.work.name(), cell.strategy.name());
-            let times = published_ns(&theirs, work, cell.strategy)
-                .zip(published_ns(&theirs, work, Strategy::Direct))
-                .map_or_else(String::new, |(this, direct)| {
-                    format!("{:.2}", this / direct)
-                });
+            let times = match (
+                published_ns(&theirs, work, cell.strategy),
+                published_ns(&theirs, work, Strategy::Direct),
+            ) {
+                (Some(this), Some(direct)) => format!("{:.2}", this / direct),
+                _ => String::new(),
+            };
             let run_by_callers = match cell.strategy {
                 Strategy::DispatchOrRun => {
                     figures::percent(cell.run_by_callers as f64 / cell.operations as f64)

@@ -101,37 +101,48 @@ fn folders(tmpfs: &Path) -> Result<Vec<(&'static str, PathBuf)>, Failed> {
 
 /// The published cells: memory needs no strategy, and each kind of file has three in each folder.
 fn published_cells(folders: &[(&str, PathBuf)]) -> Vec<Cell> {
-    let cell = |keep, strategy, folder: &Path| Cell {
-        keep,
-        strategy,
-        folder: folder.to_owned(),
-        lengths: vec![LARGE; 16],
-    };
-    let disk = &folders[0].1;
+    let (_, disk) = &folders[0];
     let mut cells = vec![
-        cell(Keep::Ram, Strategy::Direct, disk),
-        cell(Keep::RamGather, Strategy::Direct, disk),
+        large_cell(Keep::Ram, Strategy::Direct, disk),
+        large_cell(Keep::RamGather, Strategy::Direct, disk),
     ];
     for keep in [Keep::File, Keep::Mapped, Keep::MappedCopy] {
         for strategy in [Strategy::Direct, Strategy::Permit, Strategy::Dispatch] {
             for (_, folder) in folders {
-                cells.push(cell(keep, strategy, folder));
+                cells.push(large_cell(keep, strategy, folder));
             }
         }
     }
     cells
 }
 
+/// A cell of large bodies only.
+fn large_cell(keep: Keep, strategy: Strategy, folder: &Path) -> Cell {
+    Cell {
+        keep,
+        strategy,
+        folder: folder.to_owned(),
+        lengths: vec![LARGE; 16],
+    }
+}
+
 /// Bodies of which one in eight is large, kept in three ways.
 fn mixed_cells(folders: &[(&str, PathBuf)]) -> Vec<Cell> {
-    let length = |number| if number % 8 == 7 { LARGE } else { SMALL };
-    let cell = |keep| Cell {
-        keep,
-        strategy: Strategy::Dispatch,
-        folder: folders[0].1.clone(),
-        lengths: (0..BODIES).map(length).collect(),
-    };
-    vec![cell(Keep::Ram), cell(Keep::File), cell(Keep::BySize)]
+    let (_, disk) = &folders[0];
+    let mut lengths = Vec::new();
+    for number in 0..BODIES {
+        lengths.push(if number % 8 == 7 { LARGE } else { SMALL });
+    }
+    let mut cells = Vec::new();
+    for keep in [Keep::Ram, Keep::File, Keep::BySize] {
+        cells.push(Cell {
+            keep,
+            strategy: Strategy::Dispatch,
+            folder: disk.clone(),
+            lengths: lengths.clone(),
+        });
+    }
+    cells
 }
 
 /// Measurements of the processes of a cell.
@@ -152,9 +163,12 @@ impl Measured {
     }
 
     fn add(&mut self, round: &Value) -> Option<()> {
-        let numbers = |name| Some(round[name].as_array()?.iter().filter_map(Value::as_f64));
-        self.batches_ms.extend(numbers("batches_ms")?);
-        self.late_ms.extend(numbers("late_ms")?);
+        for batch in round["batches_ms"].as_array()? {
+            self.batches_ms.extend(batch.as_f64());
+        }
+        for late in round["late_ms"].as_array()? {
+            self.late_ms.extend(late.as_f64());
+        }
         self.memory.extend(round["memory"].as_f64());
         self.in_files.push(round["in_files"].as_f64()?);
         self.copies = round["copies"].as_f64()?;
@@ -191,8 +205,10 @@ fn main() -> Result<(), Failed> {
     let (published, mixed) = measured.split_at(published_count);
     print_published(&cells, published, &folders)?;
     print_mixed(&cells[published_count..], mixed);
-    let systems = folders.iter().map(|(_, path)| file_system(path));
-    let systems: Vec<String> = systems.collect();
+    let mut systems = Vec::new();
+    for (_, path) in &folders {
+        systems.push(file_system(path));
+    }
     studies::print_provenance(&format!(
         "Medians of {ROUNDS} rounds of {} ms, 16 bodies at once. Files on {}, never synced to the disk",
         SPAN.as_millis(),
@@ -247,7 +263,6 @@ fn print_published(
         } else {
             &theirs["ns_per_iter_tmpfs_huge"]
         };
-        let ns = |name: &str| Some(table.get(name)?.as_integer()? as f64);
         let (keep, strategy) = (cell.keep.name(), cell.strategy.name());
         let place = match (cell.keep, is_disk) {
             (Keep::Ram | Keep::RamGather, _) => "memory",
@@ -259,16 +274,23 @@ fn print_published(
             Keep::MappedCopy => format!("mmap_{strategy}_copy"),
             _ => format!("{keep}_{strategy}"),
         };
-        let published = ns(&name).zip(ns("ram"));
+        let published = match (nanoseconds(table, &name), nanoseconds(table, "ram")) {
+            (Some(this), Some(ram)) => format!("{:.2}", this / ram),
+            _ => String::new(),
+        };
         println!(
-            "| `{keep}`, {strategy}, {place} | {} | {:.2} | {} | {} |",
+            "| `{keep}`, {strategy}, {place} | {} | {:.2} | {published} | {} |",
             figures::milliseconds(figure.batch()),
             figure.batch() / measured[0].batch(),
-            published.map_or_else(String::new, |(this, ram)| format!("{:.2}", this / ram)),
             figure.columns(),
         );
     }
     Ok(())
+}
+
+/// Reads the published nanoseconds of a batch.
+fn nanoseconds(table: &toml::Value, name: &str) -> Option<f64> {
+    Some(table.get(name)?.as_integer()? as f64)
 }
 
 fn print_mixed(cells: &[Cell], measured: &[Measured]) {
@@ -322,11 +344,13 @@ fn serve(listener: &TcpListener) {
 fn answer(mut stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut lines = BufReader::new(stream).lines();
-    while let Some(request) = lines.next().transpose()? {
-        let numbers: Vec<u64> = request
-            .split(['/', ' '])
-            .filter_map(|part| part.parse().ok())
-            .collect();
+    while let Some(request) = lines.next() {
+        let mut numbers: Vec<u64> = Vec::new();
+        for part in request?.split(['/', ' ']) {
+            if let Ok(number) = part.parse() {
+                numbers.push(number);
+            }
+        }
         let [length, number] = *numbers else {
             return Err(io::ErrorKind::InvalidData.into());
         };
@@ -353,10 +377,10 @@ fn chunk(length: u64, number: u64, from: u64) -> Vec<u8> {
     let mut chunk = PATTERN.clone();
     chunk.truncate(usize::try_from(length - from).unwrap_or(CHUNK));
     let highest = (number + 1) * 7_919_777 % length;
-    let here = highest
-        .checked_sub(from)
-        .and_then(|index| usize::try_from(index).ok());
-    if let Some(byte) = here.and_then(|index| chunk.get_mut(index)) {
+    if let Some(index) = highest.checked_sub(from)
+        && let Ok(index) = usize::try_from(index)
+        && let Some(byte) = chunk.get_mut(index)
+    {
         *byte = 0xFF;
     }
     chunk
@@ -401,9 +425,11 @@ impl Summary {
 /// Fetches batch after batch and returns what it measured. The first is not counted: it opens the connections.
 fn run(cell: &Cell, server: SocketAddr) -> Result<Value, Failed> {
     let (runtime, by) = Blocking::start(cell.strategy, 2, 2)?;
-    let sent = cell.lengths.iter().enumerate();
-    let sent = sent.map(|(number, length)| Summary::sent(*length, number as u64));
-    let sent: Arc<[Summary]> = sent.collect();
+    let mut sent = Vec::new();
+    for (number, length) in cell.lengths.iter().enumerate() {
+        sent.push(Summary::sent(*length, number as u64));
+    }
+    let sent: Arc<[Summary]> = sent.into();
     let at_rest = memory("VmRSS");
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
     let timer = Timer::start(&runtime);
@@ -436,7 +462,10 @@ fn run(cell: &Cell, server: SocketAddr) -> Result<Value, Failed> {
         batches_ms.push(batch_began.elapsed().as_secs_f64() * 1e3);
     }
     let late_ms = timer.stop();
-    let memory = memory("VmHWM").zip(at_rest).map(|(peak, rest)| peak - rest);
+    let memory = match (memory("VmHWM"), at_rest) {
+        (Some(peak), Some(rest)) => Some(peak - rest),
+        _ => None,
+    };
     Ok(json!({
         "batches_ms": batches_ms[1..],
         "late_ms": late_ms,

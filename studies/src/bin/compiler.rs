@@ -87,9 +87,9 @@ fn source() -> Result<String, Failed> {
     let mut source = format!("#[path = \"{}\"]\nmod clients;\n", clients.display());
     for variant in [PROBLEM, SOLUTION] {
         let text = fs::read_to_string(folder.join(variant).with_extension("rs"))?;
-        let page = text.split("// ANCHOR: page").nth(1);
-        let page = page.and_then(|rest| rest.split("// ANCHOR_END").next());
-        let page = page.ok_or("chapter 3 has no anchor `page`")?;
+        let mut parts = text.split("// ANCHOR: page").skip(1);
+        let rest = parts.next().ok_or("chapter 3 has no anchor `page`")?;
+        let (page, _) = rest.split_once("// ANCHOR_END").unwrap_or((rest, ""));
         let uses = "use crate::clients::Client;\nconst PAGE: usize = 10;\n";
         writeln!(source, "mod {variant} {{\n{uses}{page}}}")?;
     }

@@ -145,9 +145,12 @@ fn matching(workers: f64, cpus: u32) -> f64 {
 
 /// Judges the root cause: the workers, for each CPU's worth of time that the quota gives.
 fn count_workers(quota: u32, problem: &[Served], fix: &[Served]) -> Row {
-    let matching = |served: &Served| matching(served.workers, quota);
-    let is_wrong_before = problem.iter().map(matching).all(|share| share <= 0.6);
-    let is_right_after = fix.iter().map(matching).all(|share| share >= 0.99);
+    let is_wrong_before = problem
+        .iter()
+        .all(|served| matching(served.workers, quota) <= 0.6);
+    let is_right_after = fix
+        .iter()
+        .all(|served| matching(served.workers, quota) >= 0.99);
     Row {
         name: format!("workers, for the time of {quota}"),
         problem: problem[0].workers.to_string(),
@@ -234,9 +237,12 @@ fn mean(rounds: &[Served], figure: impl Fn(&Served) -> f64) -> f64 {
 
 /// Periods that were throttled, and all periods.
 fn throttled(rounds: &[Served]) -> String {
-    let sum = |figure: fn(&Served) -> f64| figures::count(rounds.iter().map(figure).sum());
-    let (throttled, all) = (sum(|round| round.throttled), sum(|round| round.periods));
-    format!("{throttled} of {all}")
+    let (mut throttled, mut all) = (0.0, 0.0);
+    for round in rounds {
+        throttled += round.throttled;
+        all += round.periods;
+    }
+    format!("{} of {}", figures::count(throttled), figures::count(all))
 }
 
 /// Figures of a server after a round of load.
@@ -259,11 +265,11 @@ impl Served {
     /// Reads what [`serve`] printed, and the group's `cpu.stat` below it.
     fn of(said: &str) -> Result<Self, Failed> {
         let (figures, stat) = said.split_once('\n').unwrap_or((said, ""));
-        let figures: Vec<f64> = figures
-            .split_whitespace()
-            .map(str::parse)
-            .collect::<Result<_, _>>()?;
-        let [workers, requests_per_second, p99_ms] = figures[..] else {
+        let mut numbers: Vec<f64> = Vec::new();
+        for figure in figures.split_whitespace() {
+            numbers.push(figure.parse()?);
+        }
+        let [workers, requests_per_second, p99_ms] = numbers[..] else {
             return Err(format!("no figures of a round: {said}").into());
         };
         Ok(Self {

@@ -57,7 +57,6 @@ fn main() -> Result<(), Failed> {
             };
             let outcome = target.load_by(generator, &load)?;
             let facts = &outcome.generator;
-            let share = |share: Option<f64>| share.map_or_else(|| "unknown".to_owned(), percent);
             println!(
                 "| {round} | {} {} | {} | {} | {} | {} | {} | {} | {} |",
                 facts.name,
@@ -74,4 +73,12 @@ fn main() -> Result<(), Failed> {
     }
     studies::print_provenance(&format!("{} s each", load.duration.as_secs()));
     Ok(())
+}
+
+/// Formats a share, or says that it is unknown.
+fn share(share: Option<f64>) -> String {
+    match share {
+        Some(share) => percent(share),
+        None => "unknown".to_owned(),
+    }
 }

@@ -62,26 +62,37 @@ fn main() -> Result<(), Failed> {
 /// The latencies in ms of so many pings on a schedule, in the order in which they were due.
 fn pings(server: SocketAddr, count: u32) -> Result<Vec<f64>, Failed> {
     let begin = Instant::now() + MARGIN;
-    let of_connection = move |first: u32| {
-        // An agent keeps its connection.
-        let agent = ureq::Agent::new_with_defaults();
-        let ping = |number| {
-            let due = begin + Duration::from_secs(1) * number / PER_SECOND;
-            thread::sleep(due.saturating_duration_since(Instant::now()));
-            let mut answer = agent.get(format!("http://{server}/ping")).call()?;
-            answer.body_mut().read_to_string()?;
-            Ok((number, due.elapsed().as_secs_f64() * 1e3))
-        };
-        let turns = (first..count).step_by(CONNECTIONS as usize);
-        turns.map(ping).collect::<Result<Vec<_>, Failed>>()
-    };
-    let connections: Vec<_> = (0..CONNECTIONS)
-        .map(|first| thread::spawn(move || of_connection(first)))
-        .collect();
+    let mut connections = Vec::new();
+    for first in 0..CONNECTIONS {
+        connections.push(thread::spawn(move || {
+            pings_of_connection(server, begin, first, count)
+        }));
+    }
     let mut all = Vec::new();
     for connection in connections {
         all.extend(connection.join().map_err(|_| "a connection panicked")??);
     }
     all.sort_unstable_by_key(|(number, _)| *number);
     Ok(all.into_iter().map(|(_, latency)| latency).collect())
+}
+
+/// Returns the numbers and latencies of the pings on one connection: the ping `first`, and each that is `CONNECTIONS`
+/// after another.
+fn pings_of_connection(
+    server: SocketAddr,
+    begin: Instant,
+    first: u32,
+    count: u32,
+) -> Result<Vec<(u32, f64)>, Failed> {
+    // An agent keeps its connection.
+    let agent = ureq::Agent::new_with_defaults();
+    let mut pings = Vec::new();
+    for number in (first..count).step_by(CONNECTIONS as usize) {
+        let due = begin + Duration::from_secs(1) * number / PER_SECOND;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        let mut answer = agent.get(format!("http://{server}/ping")).call()?;
+        answer.body_mut().read_to_string()?;
+        pings.push((number, due.elapsed().as_secs_f64() * 1e3));
+    }
+    Ok(pings)
 }

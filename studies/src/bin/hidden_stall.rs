@@ -51,8 +51,8 @@ fn main() -> Result<(), Failed> {
             next += PERIOD;
             thread::sleep(next.saturating_duration_since(Instant::now()));
         }
-        let joined = closed.join().and_then(|closed| Ok((closed, open.join()?)));
-        let (closed, open) = joined.map_err(|_| "a generator panicked")?;
+        let closed = closed.join().map_err(|_| "a generator panicked")?;
+        let open = open.join().map_err(|_| "a generator panicked")?;
         Ok::<_, Failed>((closed?, open?))
     })?;
 

@@ -158,14 +158,10 @@ fn throttling() -> Result<(), Failed> {
 /// The process that works, with so many threads, and so many rounds in a piece of work.
 fn work(workers: usize, rounds: u64) -> Result<(), Failed> {
     let end = Instant::now() + SPAN;
-    let pieces = move || {
-        let mut taken = vec![compute(rounds)];
-        while Instant::now() < end {
-            taken.push(compute(rounds));
-        }
-        taken
-    };
-    let threads: Vec<_> = (0..workers).map(|_| std::thread::spawn(pieces)).collect();
+    let mut threads = Vec::new();
+    for _ in 0..workers {
+        threads.push(std::thread::spawn(move || pieces(rounds, end)));
+    }
     let mut all = Vec::new();
     for thread in threads {
         all.extend(thread.join().map_err(|_| "a worker panicked")?);
@@ -181,6 +177,15 @@ fn work(workers: usize, rounds: u64) -> Result<(), Failed> {
         at(1.0)
     );
     Ok(())
+}
+
+/// Computes until `end`, at least one piece, and returns how long each took.
+fn pieces(rounds: u64, end: Instant) -> Vec<Duration> {
+    let mut taken = vec![compute(rounds)];
+    while Instant::now() < end {
+        taken.push(compute(rounds));
+    }
+    taken
 }
 
 /// Does arithmetic whose result no compiler can foresee, and returns how long it took.

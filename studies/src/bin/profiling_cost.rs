@@ -36,7 +36,7 @@ fn main() -> Result<(), Failed> {
     println!("| --- | ---: | ---: |");
     for (name, path) in PROFILES {
         let compared = studies::compare(pairs, |is_profiled| {
-            round(is_profiled.then_some(path), seconds)
+            round(if is_profiled { Some(path) } else { None }, seconds)
         })?;
         let (low, high) = compared.interval;
         let (ratio, low, high) = (percent(compared.ratio), percent(low), percent(high));
@@ -62,8 +62,8 @@ fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Failed> {
     let begin = engine::load::ramp(&load) + warm_up / 2;
     let admin = server.admin();
     // Longer than the recorded span: resolving symbols comes after it.
-    let path = profile.map(|path| format!("{path}seconds={}", seconds + 1));
-    let profile = path.map(|path| {
+    let profile = profile.map(|path| {
+        let path = format!("{path}seconds={}", seconds + 1);
         std::thread::spawn(move || {
             std::thread::sleep(begin);
             get(admin, &path, Duration::from_secs(60))

@@ -130,13 +130,20 @@ fn alone(placement: &Placement) -> Result<f64, Failed> {
 /// arrive faster than they can be answered.
 fn mean_in_queue_and_service(per_second: f64, service_s: f64) -> Option<f64> {
     let utilisation = per_second * service_s;
-    (utilisation < 1.0).then(|| service_s * (1.0 + utilisation / (2.0 * (1.0 - utilisation))))
+    if utilisation < 1.0 {
+        Some(service_s * (1.0 + utilisation / (2.0 * (1.0 - utilisation))))
+    } else {
+        None
+    }
 }
 
 /// The 99th percentile, or what it is above where too many requests had no answer at the end.
 fn p99(latency: &Latency) -> String {
-    let is_bound = |latency: &Latency| latency.point(0.99).is_some_and(|p99| p99.is_lower_bound);
-    let over = figures::over(is_bound(latency));
+    let is_bound = match latency.point(0.99) {
+        Some(p99) => p99.is_lower_bound,
+        None => false,
+    };
+    let over = figures::over(is_bound);
     format!("{over}{}", studies::milliseconds(latency.at(0.99)))
 }
 

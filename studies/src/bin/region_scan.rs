@@ -77,12 +77,17 @@ fn main() -> Result<(), Failed> {
 /// Returns the CPUs of each memory region that this process may use.
 fn regions() -> Vec<ProcessorSet> {
     let cpus = SystemHardware::current().processors();
-    let numbers = cpus.iter().map(many_cpus::Processor::memory_region_id);
-    let numbers: BTreeSet<_> = numbers.collect();
-    let sets = numbers
-        .into_iter()
-        .filter_map(|number| cpus.filter(|cpu| cpu.memory_region_id() == number));
-    sets.collect()
+    let mut numbers = BTreeSet::new();
+    for cpu in &cpus {
+        numbers.insert(cpu.memory_region_id());
+    }
+    let mut regions = Vec::new();
+    for number in numbers {
+        if let Some(region) = cpus.filter(|cpu| cpu.memory_region_id() == number) {
+            regions.push(region);
+        }
+    }
+    regions
 }
 
 /// Scans the texts on each of the CPUs, and returns the nanoseconds that a thread took for a text.

@@ -174,13 +174,17 @@ fn main() -> Result<(), Failed> {
             "/cpu" => cpu_of(|| borrowing(&own_ids)),
             _ => String::new(),
         };
-        let theirs = route.published.and_then(|key| theirs.get(key));
+        let mut published_rate = String::new();
+        if let Some(key) = route.published
+            && let Some(rate) = theirs.get(key)
+        {
+            published_rate = rate.to_string();
+        }
         println!(
-            "| `{}` | {} | {} | {cpu} | {} |",
+            "| `{}` | {} | {} | {cpu} | {published_rate} |",
             route.path,
             route.users,
             figures::count(quantile(rates, 0.5)),
-            theirs.map_or_else(String::new, ToString::to_string),
         );
     }
     studies::print_provenance(&format!(

@@ -166,9 +166,8 @@ fn begin(
     if scores.rounds.is_empty() {
         scores.seconds = asked.seconds.unwrap_or(SECONDS);
     }
-    let differs = if asked
-        .seconds
-        .is_some_and(|seconds| seconds != scores.seconds)
+    let differs = if let Some(seconds) = asked.seconds
+        && seconds != scores.seconds
     {
         format!("scores of {} s", scores.seconds)
     } else if !names.starts_with(&scores.changes) {
@@ -194,12 +193,11 @@ struct Step {
 
 /// The beginning and each commit of the branch.
 fn steps(git: &Git) -> Result<Vec<Step>, CliError> {
-    let base = git.ask(["merge-base", "HEAD", BRANCH]);
-    let base = base.ok_or_else(|| {
-        CliError::usage(format!(
+    let Some(base) = git.ask(["merge-base", "HEAD", BRANCH]) else {
+        return Err(CliError::usage(format!(
             "there is no branch {BRANCH}: cargo workshop steps writes it"
-        ))
-    })?;
+        )));
+    };
     let range = format!("{base}..{BRANCH}");
     let commits = git.say(["rev-list", "--reverse", &range])?;
     let mut steps = vec![Step {
@@ -209,15 +207,23 @@ fn steps(git: &Git) -> Result<Vec<Step>, CliError> {
     }];
     for commit in commits.lines() {
         let message = git.say(["show", "--no-patch", "--format=%B", commit])?;
-        let trailer = message.lines().find_map(|line| line.strip_prefix(TRAILER));
-        let name = trailer.and_then(|trailer| trailer.split(' ').nth(1));
         steps.push(Step {
-            name: name.unwrap_or_default().to_owned(),
+            name: name_in(&message).to_owned(),
             commit: commit.to_owned(),
             message,
         });
     }
     Ok(steps)
+}
+
+/// Returns the name of the change in a commit's message, the second word behind the trailer; empty if there is none.
+fn name_in(message: &str) -> &str {
+    for line in message.lines() {
+        if let Some(trailer) = line.strip_prefix(TRAILER) {
+            return trailer.split(' ').nth(1).unwrap_or_default();
+        }
+    }
+    ""
 }
 
 struct Line<'a> {
@@ -287,11 +293,13 @@ impl Line<'_> {
     /// Takes the pictures that are missing: the first one that each message cites, of the shop before it.
     fn pictures(&self, steps: &[Step], root: &Path) -> Result<(), CliError> {
         for (before, change) in steps.iter().zip(&steps[1..]) {
-            let cited = change
-                .message
-                .split("\n\n")
-                .find(|text| Path::new(text).extension().is_some_and(|end| end == "svg"));
-            let Some((text, picture)) = cited.and_then(|cited| cited.rsplit_once('\n')) else {
+            let mut paragraphs = change.message.split("\n\n");
+            let Some(cited) =
+                paragraphs.find(|text| Path::new(text).extension() == Some("svg".as_ref()))
+            else {
+                continue;
+            };
+            let Some((text, picture)) = cited.rsplit_once('\n') else {
                 continue;
             };
             let file = root.join(picture);
@@ -316,14 +324,20 @@ impl Line<'_> {
             "/debug/threads"
         };
         let taken = Mutex::new(Vec::new());
-        let take = |admin: SocketAddr| {
-            // Users have come by then.
-            std::thread::sleep(WARM);
-            let path = format!("{endpoint}?seconds=10&format=svg");
-            let svg = engine::load::ask::get(admin, &path, Duration::from_secs(30));
-            *taken.lock().unwrap_or_else(PoisonError::into_inner) = svg.unwrap_or_default();
-        };
-        measure(&shop, &self.payments, length, false, &take, self.interrupt)?;
+        measure(
+            &shop,
+            &self.payments,
+            length,
+            false,
+            &|admin: SocketAddr| {
+                // Users have come by then.
+                std::thread::sleep(WARM);
+                let path = format!("{endpoint}?seconds=10&format=svg");
+                let svg = engine::load::ask::get(admin, &path, Duration::from_secs(30));
+                *taken.lock().unwrap_or_else(PoisonError::into_inner) = svg.unwrap_or_default();
+            },
+            self.interrupt,
+        )?;
         let svg = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
         if svg.is_empty() {
             return Err(CliError::invalid(format!("{endpoint} gave no picture")));
