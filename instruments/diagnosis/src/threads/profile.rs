@@ -150,11 +150,10 @@ impl ThreadProfile {
     pub fn folded(&self, idle: bool, all: bool) -> String {
         let mut lines: BTreeMap<(State, bool, String), u64> = BTreeMap::new();
         for thread in &self.threads {
-            for stack in thread
-                .stacks
-                .iter()
-                .filter(|stack| idle || stack.state != State::Idle)
-            {
+            for stack in &thread.stacks {
+                if stack.state == State::Idle && !idle {
+                    continue;
+                }
                 let frames = if all {
                     stack.frames.iter().map(Frame::label).collect()
                 } else {
@@ -189,9 +188,12 @@ impl Stack {
         if is_of_profiler(functions) {
             return None;
         }
-        let carries = |frame: &Frame| carries_requests(&frame.function);
-        let handler = self.frames.iter().rposition(carries);
-        let mut called = self.frames[handler.map_or(0, |last| last + 1)..].iter();
+        let mut frames = self.frames.iter();
+        let begin = match frames.rposition(|frame| carries_requests(&frame.function)) {
+            Some(carrier) => carrier + 1,
+            None => 0,
+        };
+        let mut called = self.frames[begin..].iter();
         called.find(|frame| {
             frame.whose == Whose::Library && !waits_for_others(crate_of(&frame.function))
         })
@@ -207,16 +209,17 @@ impl Stack {
 impl Stack {
     /// Makes a stack of these functions; those of `shop` are the service's own.
     pub(crate) fn of(samples: u64, state: State, functions: &[&str]) -> Self {
-        let frame = |function: &&str| {
+        let mut frames = Vec::new();
+        for function in functions {
             let whose = Whose::of(function, "", !function.starts_with("shop::"));
-            Frame {
+            frames.push(Frame {
                 function: (*function).to_owned(),
                 file: None,
                 line: None,
                 own: whose == Whose::Own,
                 whose,
-            }
-        };
+            });
+        }
         Self {
             samples,
             state,
@@ -228,7 +231,7 @@ impl Stack {
                 .map(str::to_owned),
             wchan: None,
             own: None,
-            frames: functions.iter().map(frame).collect(),
+            frames,
         }
     }
 
@@ -284,18 +287,14 @@ impl ThreadProfile {
 /// function called.
 fn shown(frames: &[Frame]) -> Vec<String> {
     let is_somebodys = |frame: &Frame| matches!(frame.whose, Whose::Own | Whose::Library);
-    let first = frames.iter().position(|frame| frame.own);
-    let first = first.or_else(|| frames.iter().position(is_somebodys));
-    let Some(first) = first else {
+    let own = frames.iter().position(|frame| frame.own);
+    let Some(first) = own.or_else(|| frames.iter().position(is_somebodys)) else {
         // Frames of the runtime alone, or without names.
-        let last = frames
-            .iter()
-            .rev()
-            .find(|frame| frame.function.contains("::"));
-        return last.map_or_else(
-            || frames.iter().map(Frame::label).collect(),
-            |last| vec![last.label()],
-        );
+        let mut inwards = frames.iter();
+        return match inwards.rfind(|frame| frame.function.contains("::")) {
+            Some(last) => vec![last.label()],
+            None => frames.iter().map(Frame::label).collect(),
+        };
     };
     let last = frames.iter().rposition(is_somebodys).unwrap_or(first);
     let mut shown: Vec<&Frame> = Vec::new();
@@ -312,8 +311,9 @@ fn shown(frames: &[Frame]) -> Vec<String> {
             _ => shown.push(frame),
         }
     }
-    let is_named =
-        |frame: &&Frame| !frame.function.starts_with("core::") && frame.function.contains("::");
-    let called = frames[last + 1..].iter().find(is_named);
-    shown.into_iter().chain(called).map(Frame::label).collect()
+    let mut called = frames[last + 1..].iter();
+    shown.extend(
+        called.find(|frame| !frame.function.starts_with("core::") && frame.function.contains("::")),
+    );
+    shown.into_iter().map(Frame::label).collect()
 }

@@ -39,12 +39,12 @@ pub fn role_of(functions: &[&str]) -> Option<Role> {
 
 /// Returns the first frame of a thread's stacks. It keeps a name that the service gave, without the numbers at its end.
 pub fn label(role: Option<Role>, name: &str) -> String {
-    let numbers = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#' | ' ');
     let Some(role) = role else {
         return name.to_owned();
     };
     let given = match role {
-        Role::Worker | Role::Blocking | Role::CurrentThread => name.trim_end_matches(numbers),
+        Role::Worker | Role::Blocking | Role::CurrentThread => name
+            .trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#' | ' ')),
         Role::Actix | Role::Rayon => "",
     };
     match given {
@@ -55,9 +55,14 @@ pub fn label(role: Option<Role>, name: &str) -> String {
 
 /// Returns whether a function wakes a task.
 fn wakes(function: &str) -> bool {
+    method(function).starts_with("wake")
+}
+
+/// Returns the last part of a function's path that is no closure.
+fn method(function: &str) -> &str {
     let mut parts = function.rsplit("::");
-    let last = parts.find(|part| !part.contains("closure"));
-    last.is_some_and(|last| last.starts_with("wake"))
+    let method = parts.find(|part| !part.contains("closure"));
+    method.unwrap_or_default()
 }
 
 fn is_profilers(name: &str) -> bool {
@@ -66,16 +71,22 @@ fn is_profilers(name: &str) -> bool {
 
 /// Returns whether a stack is a profiler's own work: on a thread of its own, or for an endpoint. The service's requests
 /// pass the await profiler, too, but on threads that something else began.
-pub fn is_of_profiler<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> bool {
-    let is_language =
-        |krate: &&str| place_of(krate).is_some_and(|at| carriers()[at].part == LANGUAGE);
-    let named = functions.filter(|name| name.contains("::"));
-    let first = named
-        .clone()
-        .find(|name| is_profilers(name) || !is_language(&crate_of(name)));
-    first.is_some_and(is_profilers)
-        || named.clone().any(takes_stack)
-        || named.map(crate_of).any(|krate| krate == "debug_endpoints")
+pub fn is_of_profiler<'a>(functions: impl Iterator<Item = &'a str>) -> bool {
+    // Whoever began the stack is its outermost function but for those of the language.
+    let mut is_begun = false;
+    for name in functions.filter(|name| name.contains("::")) {
+        let krate = crate_of(name);
+        if !is_begun && is_profilers(name) || krate == "debug_endpoints" || takes_stack(name) {
+            return true;
+        }
+        is_begun |= !is_language(krate);
+    }
+    false
+}
+
+/// Returns whether a crate is of the language, and so on every stack.
+fn is_language(krate: &str) -> bool {
+    place_of(krate).is_some_and(|at| carriers()[at].part == LANGUAGE)
 }
 
 /// Returns whether a function takes a request's stack for the await profile.
@@ -86,23 +97,24 @@ fn takes_stack(function: &str) -> bool {
 
 /// Returns why a thread that sleeps with this stack has nothing to do, or `None` if it has work.
 pub fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static str> {
-    let any = |is_so: &dyn Fn(&str) -> bool| functions.iter().any(|name| is_so(name));
-    let parks = any(&|name| {
-        let mut parts = name.rsplit("::");
-        let last = parts.find(|part| !part.contains("closure"));
-        PartMeaning::Runtime.fits(name) && last.is_some_and(|last| last.starts_with("park"))
-    });
-    match role {
-        Some(role) if role.is_runtime() => parks.then_some("parked worker"),
-        Some(Role::Blocking) => {
-            let has_work =
-                |name: &str| PartMeaning::Task.fits(name) || PartMeaning::GaveAway.fits(name);
-            (!any(&has_work)).then_some("blocking thread without work")
-        }
-        Some(_) => any(&|name| PartMeaning::RayonIdle.fits(name)).then_some("rayon without work"),
-        None if parks => Some("block_on"),
-        None => any(&is_profilers).then_some("profiler"),
-    }
+    let mut names = functions.iter();
+    let parks = functions
+        .iter()
+        .any(|name| PartMeaning::Runtime.fits(name) && method(name).starts_with("park"));
+    let (is_idle, why) = match role {
+        Some(role) if role.is_runtime() => (parks, "parked worker"),
+        Some(Role::Blocking) => (
+            !names.any(|name| PartMeaning::Task.fits(name) || PartMeaning::GaveAway.fits(name)),
+            "blocking thread without work",
+        ),
+        Some(_) => (
+            names.any(|name| PartMeaning::RayonIdle.fits(name)),
+            "rayon without work",
+        ),
+        None if parks => (true, "block_on"),
+        None => (names.any(|name| is_profilers(name)), "profiler"),
+    };
+    is_idle.then_some(why)
 }
 
 /// Owner of a function's code.

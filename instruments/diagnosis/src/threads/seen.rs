@@ -58,10 +58,14 @@ impl ThreadProfile {
 
     /// Returns the place where busy threads of the blocking pool most often are.
     pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
-        let threads = self.threads.iter();
-        let threads = threads.filter(|thread| thread.role == Role::Blocking.name());
-        let stacks = threads.flat_map(|thread| &thread.stacks);
-        let (found, _) = most_frequent(stacks.filter(|stack| stack.state != State::Idle))?;
+        let mut stacks: Vec<&Stack> = Vec::new();
+        for thread in &self.threads {
+            if thread.role == Role::Blocking.name() {
+                stacks.extend(&thread.stacks);
+            }
+        }
+        stacks.retain(|stack| stack.state != State::Idle);
+        let (found, _) = most_frequent(stacks.into_iter())?;
         Some(format!("{} {}", place(found.most), found.text()))
     }
 
@@ -124,15 +128,17 @@ fn of_tasks<'a>(threads: Option<&'a ThreadProfile>, cpu: Option<&'a CpuSamples>)
         let all = thread.stacks.iter();
         stacks.extend(all.filter(|stack| stack.state != State::Idle));
     }
-    stacks.extend(cpu.into_iter().flat_map(CpuSamples::of_tasks));
+    if let Some(cpu) = cpu {
+        stacks.extend(cpu.of_tasks());
+    }
     stacks
 }
 
 /// Returns whether a stack is of a task that serves no request: what called the service's code is no framework. A
 /// connection that was upgraded is no request any more.
 pub(crate) fn is_other_task(stack: &Stack) -> bool {
-    let is_own = |frame: &Frame| frame.own && !is_main(&frame.function);
-    let Some(first) = stack.frames.iter().position(is_own) else {
+    let mut frames = stack.frames.iter();
+    let Some(first) = frames.position(|frame| frame.own && !is_main(&frame.function)) else {
         return false;
     };
     let mut callers = stack.frames[..first].iter();
@@ -172,9 +178,12 @@ impl Inside {
         let first = functions.first().filter(|_| all >= FEWEST_INSIDE)?;
         let most = place(first.most);
         let share = first.samples as f64 / all as f64;
+        let places = match listed(functions) {
+            Some(places) => places,
+            None => format!("{:.0} % at {most}", share * 100.0),
+        };
         Some(Self {
-            places: listed(functions)
-                .unwrap_or_else(|| format!("{:.0} % at {most}", share * 100.0)),
+            places,
             most,
             runs_a_set: false,
         })
@@ -203,7 +212,10 @@ fn listed(functions: Vec<Seen<'_>>) -> Option<String> {
             ));
         }
     }
-    (!places.is_empty()).then(|| places.join("; "))
+    if places.is_empty() {
+        return None;
+    }
+    Some(places.join("; "))
 }
 
 /// Returns the share of the time in which a thread is blocked in calls, and so holds up its other work.
@@ -214,8 +226,11 @@ pub(crate) fn blocked_share(thread: &Thread) -> f64 {
 }
 
 pub(crate) fn worst(threads: &[&Thread]) -> f64 {
-    let shares = threads.iter().map(|thread| blocked_share(thread));
-    shares.fold(0.0, f64::max)
+    let mut worst = 0.0_f64;
+    for thread in threads {
+        worst = worst.max(blocked_share(thread));
+    }
+    worst
 }
 
 /// Returns the stacks of these threads in a state, without those that hand work over. Handing over takes the runtime's
@@ -250,10 +265,10 @@ impl Seen<'_> {
     /// Returns a clause on a thread there, such as `computes at shop::rank`.
     pub(crate) fn does(&self) -> String {
         let place = place(self.most);
-        self.most.in_call().map_or_else(
-            || format!("computes at {place}"),
-            |call| format!("is in {call} at {place}"),
-        )
+        match self.most.in_call() {
+            Some(call) => format!("is in {call} at {place}"),
+            None => format!("computes at {place}"),
+        }
     }
 }
 
@@ -299,12 +314,14 @@ pub(crate) fn grouped<'a, Key: Eq + Hash>(
     }
     let mut most: HashMap<Key, u64> = HashMap::new();
     for ((key, _), (samples, stack)) in lines {
-        let before = most.get(&key).copied();
         let Some(seen) = groups.get_mut(&key) else {
             continue;
         };
         let is_first = place(stack) < place(seen.most);
-        let is_more = before.is_none_or(|before| samples > before || samples == before && is_first);
+        let is_more = match most.get(&key) {
+            Some(before) => samples > *before || samples == *before && is_first,
+            None => true,
+        };
         if is_more {
             seen.most = stack;
             most.insert(key, samples);
@@ -324,23 +341,29 @@ pub(crate) fn past<'a>(
     let is_futex =
         waits.call.as_deref() == Some(FUTEX) && !inner_passes(waits, PartMeaning::Channel);
     let lock = own(waits).filter(|_| is_futex && !is_block_on(waits))?;
-    let is_past = |stack: &&Stack| {
-        let mut frames = stack.frames.iter().filter(|frame| frame.own);
-        frames.any(|frame| frame.function == lock.function && frame.line >= lock.line)
-    };
-    let waits_too = |stack: &Stack| {
-        let is_there = own(stack).is_some_and(|own| own.function == lock.function);
-        let is_futex = stack.state == State::Blocked && stack.call == waits.call;
-        let is_lock = is_futex || inner_passes(stack, PartMeaning::Lock);
-        is_there && is_lock && !inner_passes(stack, PartMeaning::Channel)
-    };
-    let past =
-        all.filter(|stack| stack.state != State::Idle && is_past(stack) && !waits_too(stack));
-    let past = grouped(past, |stack| (function(stack), stack.in_call()));
-    let found = past.into_iter().next()?;
-    let is_often =
-        found.samples as f64 >= PAST_LOCK * moments as f64 && found.samples >= FEWEST_SAMPLES;
-    is_often.then_some(found)
+    let past = all.filter(|stack| {
+        stack.state != State::Idle && is_past(stack, lock) && !waits_too(stack, lock)
+    });
+    let functions = grouped(past, |stack| (function(stack), stack.in_call()));
+    let found = functions.into_iter().next()?;
+    if (found.samples as f64) < PAST_LOCK * moments as f64 || found.samples < FEWEST_SAMPLES {
+        return None;
+    }
+    Some(found)
+}
+
+/// Returns whether a thread is in the function that takes the lock, at the line of the lock or further on.
+fn is_past(stack: &Stack, lock: &Frame) -> bool {
+    let mut frames = stack.frames.iter().filter(|frame| frame.own);
+    frames.any(|frame| frame.function == lock.function && frame.line >= lock.line)
+}
+
+/// Returns whether a thread waits in the function that takes the lock, as for the lock itself.
+fn waits_too(stack: &Stack, lock: &Frame) -> bool {
+    let is_there = own(stack).is_some_and(|own| own.function == lock.function);
+    let is_futex = stack.state == State::Blocked && stack.call.as_deref() == Some(FUTEX);
+    let is_lock = is_futex || inner_passes(stack, PartMeaning::Lock);
+    is_there && is_lock && !inner_passes(stack, PartMeaning::Channel)
 }
 
 /// Returns the innermost frame of the service's own code.
@@ -350,8 +373,10 @@ pub(crate) fn own(stack: &Stack) -> Option<&Frame> {
 
 /// Returns the frames below the service's innermost function: what it called.
 fn inner(stack: &Stack) -> &[Frame] {
-    let own = stack.frames.iter().rposition(|frame| frame.own);
-    own.map_or(&[], |own| &stack.frames[own + 1..])
+    match stack.frames.iter().rposition(|frame| frame.own) {
+        Some(own) => &stack.frames[own + 1..],
+        None => &[],
+    }
 }
 
 pub(crate) fn inner_passes(stack: &Stack, meaning: PartMeaning) -> bool {
@@ -392,8 +417,8 @@ pub(crate) fn is_told(stack: &Stack) -> bool {
 
 /// Returns the service's innermost function, or the function by which a library was called.
 pub(crate) fn function(stack: &Stack) -> Option<&str> {
-    let frame = own(stack).or_else(|| stack.called_library());
-    let frame = frame.or(stack.frames.last())?;
+    let told = own(stack).or_else(|| stack.called_library());
+    let frame = told.or(stack.frames.last())?;
     Some(&frame.function)
 }
 
@@ -404,10 +429,12 @@ pub(crate) fn place(stack: &Stack) -> String {
         return function.unwrap_or("an unknown place").to_owned();
     };
     let mut own = stack.frames.iter().filter(|frame| frame.own);
-    let called_by = own.rfind(|frame| frame.function != innermost.function);
-    let called_by = called_by.filter(|frame| !is_main(&frame.function));
-    let called_by = called_by.map(|frame| format!(", called by {}", frame.label()));
-    innermost.label() + &called_by.unwrap_or_default()
+    match own.rfind(|frame| frame.function != innermost.function) {
+        Some(caller) if !is_main(&caller.function) => {
+            format!("{}, called by {}", innermost.label(), caller.label())
+        }
+        _ => innermost.label(),
+    }
 }
 
 /// Returns whether this is the `main` function, in which everything is.

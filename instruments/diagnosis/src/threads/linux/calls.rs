@@ -10,14 +10,14 @@ pub(super) fn text(
     idle: Option<&str>,
     functions: &[&str],
 ) -> String {
-    let call = moment
-        .call
-        .map_or_else(|| "the kernel".to_owned(), call_name);
+    let call = match moment.call {
+        Some(call) => call_name(call),
+        None => "the kernel".to_owned(),
+    };
     if state == State::Unclear {
-        let passes = |part| functions.iter().any(|name| name.contains(part));
-        let what = if passes("pthread_cond_") {
+        let what = if passes(functions, "pthread_cond_") {
             "a condition variable"
-        } else if passes(SEMAPHORE) {
+        } else if passes(functions, SEMAPHORE) {
             "a semaphore"
         } else {
             "a lock, a condition variable or a channel"
@@ -33,8 +33,10 @@ pub(super) fn text(
             // The kernel function says more for other calls: a `write` may be to a pipe, a socket or a disk.
             let says_all =
                 ["futex", "nanosleep", "clock_nanosleep", "poll", "ppoll"].contains(&&*call);
-            let wchan = moment.wchan.as_deref().filter(|_| !says_all);
-            let wchan = wchan.map(|wchan| format!(": {wchan}")).unwrap_or_default();
+            let wchan = match &moment.wchan {
+                Some(wchan) if !says_all => format!(": {wchan}"),
+                _ => String::new(),
+            };
             let disk = if state == 'D' {
                 ", uninterruptible"
             } else {
@@ -43,6 +45,11 @@ pub(super) fn text(
             format!("(blocked in {call}{wchan}{disk})")
         }
     }
+}
+
+/// Returns whether the name of one of these functions contains `part`.
+pub(super) fn passes(functions: &[&str], part: &str) -> bool {
+    functions.iter().any(|name| name.contains(part))
 }
 
 macro_rules! calls {
@@ -95,14 +102,11 @@ pub(super) const SEMAPHORE: &str = "_sem_";
 pub(super) const CLIENTS: &[i64] = &[libc::SYS_accept, libc::SYS_accept4];
 
 pub(super) fn call_name(call: i64) -> String {
-    let known = CALLS
-        .iter()
-        .chain(OLD_CALLS)
-        .find(|(_, number)| *number == call);
-    known.map_or_else(
-        || format!("system call {call}"),
-        |(name, _)| name.trim_start_matches("SYS_").to_owned(),
-    )
+    let mut calls = CALLS.iter().chain(OLD_CALLS);
+    match calls.find(|(_, number)| *number == call) {
+        Some((name, _)) => name.trim_start_matches("SYS_").to_owned(),
+        None => format!("system call {call}"),
+    }
 }
 
 /// Returns the number of the call that a function of the C library makes, by the function's name.

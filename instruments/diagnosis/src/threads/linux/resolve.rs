@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::calls::{CLIENTS, EVENTS, SEMAPHORE, SIGNALS, call_by_name, call_name, text};
+use super::calls::{CLIENTS, EVENTS, SEMAPHORE, SIGNALS, call_by_name, call_name, passes, text};
 use super::sampler::{Moment, Running, Sampled, Samples};
 use crate::threads::cpu_samples::{CpuSamples, CpuThread};
 use crate::threads::profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
-use crate::threads::roles::{Whose, idle, is_of_profiler, label, role_of};
+use crate::threads::roles::{Role, Whose, idle, is_of_profiler, label, role_of};
+use crate::threads::seen::is_main;
 
 /// One function at an address.
 #[derive(Clone, Debug)]
@@ -58,15 +59,17 @@ impl ThreadProfile {
             let began_requests = names.has_begun_requests(tid);
             threads.push(Thread::new(tid, seen, &stacks, began_requests));
         }
-        let refused = samples.refused.filter(|_| !samples.has_stacks);
-        let refused = refused.map(|why| format!("No stacks: {why}."));
+        let note = match samples.refused {
+            Some(why) if !samples.has_stacks => Some(format!("No stacks: {why}.")),
+            _ => names.note(&known),
+        };
         Self {
             seconds: duration.as_secs_f64(),
             moments: samples.moments,
             stops: samples.stops,
             stop_us: samples.stopped.as_secs_f64() * 1e6 / samples.stops.max(1) as f64,
             longest_stop_us: samples.longest_stop.as_secs_f64() * 1e6,
-            note: refused.or_else(|| names.note(&known)),
+            note,
             threads,
         }
     }
@@ -94,7 +97,7 @@ impl CpuSamples {
                 entry.or_insert_with(|| names.functions(address));
             }
             let frames = frames(addresses, &known, names);
-            let functions: Vec<&str> = frames.iter().map(|frame| frame.function.as_str()).collect();
+            let functions = functions(&frames);
             if is_of_profiler(functions.iter().copied()) {
                 continue;
             }
@@ -103,16 +106,13 @@ impl CpuSamples {
                 began_requests: names.has_begun_requests(tid),
                 ..CpuThread::default()
             });
-            thread.is_runtime |= role.is_some_and(ecosystem::Role::is_runtime);
+            thread.is_runtime |= role.is_some_and(Role::is_runtime);
             thread.stacks.push(Stack {
                 samples,
                 state: State::Running,
                 text: "(running)".to_owned(),
                 call: None,
-                works_in: frames
-                    .last()
-                    .and_then(|frame| call_by_name(&frame.function))
-                    .map(call_name),
+                works_in: works_in(&frames),
                 wchan: None,
                 own: None,
                 frames,
@@ -127,77 +127,16 @@ impl CpuSamples {
 
 impl Thread {
     fn new(tid: i32, seen: Sampled, stacks: &[Vec<Frame>], began_requests: bool) -> Self {
-        let frames = |moment: &Moment| moment.stack.map_or(&[][..], |at| &stacks[at]);
-        let names = |moment| -> Vec<&str> {
-            let frames = frames(moment).iter();
-            frames.map(|frame| frame.function.as_str()).collect()
-        };
         let (name, moments) = (seen.name, seen.moments);
         // A thread's role does not change: take it from the most frequent stack whose root was reached.
         let mut by_samples: Vec<_> = moments.iter().collect();
         by_samples.sort_by_key(|(_, samples)| u64::MAX - **samples);
         let mut roles = by_samples.iter();
-        let role = roles.find_map(|(moment, _)| role_of(&names(moment)));
-        let mut did: Vec<Stack> = moments
-            .iter()
-            .map(|(moment, samples)| {
-                let frames = frames(moment);
-                // A worker that has given its tasks away holds up no other task.
-                let names = names(moment);
-                let moment = &restarted(moment, &names);
-                let role_now = role_of(&names).or(role);
-                let is_in = |calls: &[i64]| moment.call.is_some_and(|call| calls.contains(&call));
-                // Locks, condition variables and channels wait in the same call. The C library's names tell a lock, but
-                // not what a semaphore is for. Python's lock for its interpreter is a condition variable.
-                let passes = |parts: &[&str]| {
-                    let mut names = names.iter();
-                    names.any(|name| parts.iter().any(|part| name.contains(part)))
-                };
-                let waits_for_lock = passes(&["pthread_mutex_", "pthread_rwlock_", "take_gil"]);
-                let is_nameless = frames.iter().any(|frame| frame.whose == Whose::Nameless);
-                let is_unclear = role_now.is_none()
-                    && is_in(&[libc::SYS_futex])
-                    && !waits_for_lock
-                    && !frames.iter().any(|frame| frame.own)
-                    && (is_nameless || passes(&[SEMAPHORE]));
-                let idle = match moment.state {
-                    'R' => None,
-                    _ if frames.is_empty() => is_in(EVENTS).then_some(""),
-                    _ => idle(role_now, &names).or_else(|| {
-                        let is_own = frames.iter().any(|frame| frame.own);
-                        let waits = role_now.is_none() && !is_own && is_in(&[libc::SYS_futex]);
-                        match role_now {
-                            None if is_in(EVENTS) => Some(""),
-                            None if is_in(CLIENTS) => Some("waits for a client"),
-                            None if is_in(SIGNALS) => Some("waits for a signal"),
-                            _ if is_unclear || waits_for_lock => None,
-                            _ => waits.then_some("thread of a library"),
-                        }
-                    }),
-                };
-                let state = match (moment.state, idle) {
-                    ('R', _) => State::Running,
-                    ('T' | 't', _) => State::Stopped,
-                    (_, Some(_)) => State::Idle,
-                    _ if is_unclear => State::Unclear,
-                    _ => State::Blocked,
-                };
-                let own = frames.iter().rev().find(|frame| frame.own);
-                Stack {
-                    samples: *samples,
-                    state,
-                    text: text(moment, state, idle, &names),
-                    call: moment.call.map(call_name),
-                    works_in: frames
-                        .last()
-                        .and_then(|frame| call_by_name(&frame.function))
-                        .map(call_name),
-                    wchan: moment.wchan.clone(),
-                    own: own.map(Frame::label),
-                    frames: frames.to_vec(),
-                }
-            })
-            .collect();
+        let role = roles.find_map(|(moment, _)| role_of(&functions(frames_at(moment, stacks))));
+        let mut did = Vec::new();
+        for (moment, samples) in &moments {
+            did.push(stack_at(moment, *samples, frames_at(moment, stacks), role));
+        }
         did.sort_by(|a, b| {
             (b.samples, a.state, &a.text, &a.own).cmp(&(a.samples, b.state, &b.text, &b.own))
         });
@@ -208,9 +147,12 @@ impl Thread {
         };
         Self {
             tid,
-            role: role.map_or_else(|| name.clone(), |role| role.name().to_owned()),
+            role: match role {
+                Some(role) => role.name().to_owned(),
+                None => name.clone(),
+            },
             label: label(role, &name),
-            is_runtime: role.is_some_and(ecosystem::Role::is_runtime),
+            is_runtime: role.is_some_and(Role::is_runtime),
             began_requests,
             name,
             samples,
@@ -226,12 +168,98 @@ impl Thread {
     }
 }
 
+/// Returns the frames that a thread had at a moment; none if its stack was not taken.
+fn frames_at<'a>(moment: &Moment, stacks: &'a [Vec<Frame>]) -> &'a [Frame] {
+    match moment.stack {
+        Some(at) => &stacks[at],
+        None => &[],
+    }
+}
+
+/// Returns the names of the functions in these frames.
+fn functions(frames: &[Frame]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for frame in frames {
+        names.push(frame.function.as_str());
+    }
+    names
+}
+
+/// Returns the name of the call that the innermost function makes.
+fn works_in(frames: &[Frame]) -> Option<String> {
+    let call = call_by_name(&frames.last()?.function)?;
+    Some(call_name(call))
+}
+
+/// Returns the stack and state that a thread of this role had at a moment which was seen `samples` times.
+fn stack_at(moment: &Moment, samples: u64, frames: &[Frame], role: Option<Role>) -> Stack {
+    let names = functions(frames);
+    let moment = restarted(moment, &names);
+    // A worker that has given its tasks away holds up no other task.
+    let role = role_of(&names).or(role);
+    // Locks, condition variables and channels wait in the same call. The C library's names tell a lock, but not what a
+    // semaphore is for. Python's lock for its interpreter is a condition variable.
+    let locks = ["pthread_mutex_", "pthread_rwlock_", "take_gil"];
+    let waits_for_lock = locks.iter().any(|part| passes(&names, part));
+    let is_nameless = frames.iter().any(|frame| frame.whose == Whose::Nameless);
+    let own = frames.iter().rev().find(|frame| frame.own);
+    let waits_in_library =
+        role.is_none() && own.is_none() && !waits_for_lock && moment.call == Some(libc::SYS_futex);
+    let is_unclear = waits_in_library && (is_nameless || passes(&names, SEMAPHORE));
+    let idle = match moment.state {
+        'R' => None,
+        _ => why_idle(&moment, &names, role, waits_in_library && !is_unclear),
+    };
+    let state = match (moment.state, idle) {
+        ('R', _) => State::Running,
+        ('T' | 't', _) => State::Stopped,
+        (_, Some(_)) => State::Idle,
+        _ if is_unclear => State::Unclear,
+        _ => State::Blocked,
+    };
+    Stack {
+        samples,
+        state,
+        text: text(&moment, state, idle, &names),
+        call: moment.call.map(call_name),
+        works_in: works_in(frames),
+        wchan: moment.wchan.clone(),
+        own: own.map(Frame::label),
+        frames: frames.to_vec(),
+    }
+}
+
+/// Returns why a thread that does not run has nothing to do, or `None` if it has work or nothing tells.
+fn why_idle(
+    moment: &Moment,
+    names: &[&str],
+    role: Option<Role>,
+    waits_in_library: bool,
+) -> Option<&'static str> {
+    if names.is_empty() {
+        let waits_for_event = moment.call.is_some_and(|call| EVENTS.contains(&call));
+        return waits_for_event.then_some("");
+    }
+    if let Some(why) = idle(role, names) {
+        return Some(why);
+    }
+    match moment.call? {
+        _ if role.is_some() => None,
+        call if EVENTS.contains(&call) => Some(""),
+        call if CLIENTS.contains(&call) => Some("waits for a client"),
+        call if SIGNALS.contains(&call) => Some("waits for a signal"),
+        _ => waits_in_library.then_some("thread of a library"),
+    }
+}
+
 /// Returns the moment of a thread with the call that the kernel restarted after a stop, which the innermost function names.
 fn restarted(moment: &Moment, names: &[&str]) -> Moment {
     let mut moment = moment.clone();
-    if moment.call == Some(libc::SYS_restart_syscall) {
-        let call = names.last().and_then(|name| call_by_name(name));
-        moment.call = call.or(moment.call);
+    if moment.call == Some(libc::SYS_restart_syscall)
+        && let Some(name) = names.last()
+        && let Some(call) = call_by_name(name)
+    {
+        moment.call = Some(call);
     }
     moment
 }
@@ -253,11 +281,8 @@ fn holds(running: &[Running], stacks: &[Vec<Frame>]) -> Vec<Hold> {
         let mut length = 1;
         for pair in rest.windows(2) {
             let next = own_functions(&stacks[pair[1].stack]);
-            let shared: Vec<&str> = common
-                .iter()
-                .copied()
-                .filter(|name| next.contains(name))
-                .collect();
+            let mut shared = common.clone();
+            shared.retain(|name| next.contains(name));
             if pair[1].moment != pair[0].moment + 1 || shared.is_empty() {
                 break;
             }
@@ -283,9 +308,13 @@ fn holds(running: &[Running], stacks: &[Vec<Frame>]) -> Vec<Hold> {
 
 /// Returns the service's own functions in a stack, without `main`, which is the whole program.
 fn own_functions(stack: &[Frame]) -> Vec<&str> {
-    let own = stack.iter().filter(|frame| frame.own);
-    let names = own.map(|frame| frame.function.as_str());
-    names.filter(|name| !name.contains("::main")).collect()
+    let mut names = Vec::new();
+    for frame in stack {
+        if frame.own && !is_main(&frame.function) {
+            names.push(frame.function.as_str());
+        }
+    }
+    names
 }
 
 /// Returns the functions at these addresses, from the outermost inwards.

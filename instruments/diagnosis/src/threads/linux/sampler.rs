@@ -172,13 +172,12 @@ pub fn sample(process: Process, duration: Duration, is_awaited: &dyn Fn() -> boo
 impl Sampler {
     fn look(&mut self) {
         self.samples.moments += 1;
-        let tasks = fs::read_dir(self.process.path("task"))
-            .into_iter()
-            .flatten();
-        let tids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
-        let tids: Vec<i32> = tids.filter(|tid| *tid != self.own).collect();
+        let tids = self.tids();
         self.known.retain(|tid, _| tids.contains(tid));
-        let moved: Vec<Moved> = tids.iter().filter_map(|tid| self.moved(*tid)).collect();
+        let mut moved = Vec::new();
+        for tid in tids {
+            moved.extend(self.moved(tid));
+        }
         if moved.is_empty() {
             return;
         }
@@ -221,6 +220,21 @@ impl Sampler {
         }
     }
 
+    /// Returns the numbers of the process's threads, without the calling one.
+    fn tids(&self) -> Vec<i32> {
+        let mut tids = Vec::new();
+        let tasks = fs::read_dir(self.process.path("task"));
+        for task in tasks.into_iter().flatten().flatten() {
+            if let Some(name) = task.file_name().to_str()
+                && let Ok(tid) = name.parse()
+                && tid != self.own
+            {
+                tids.push(tid);
+            }
+        }
+        tids
+    }
+
     /// Returns a thread that has to be examined closely. A thread that still sleeps is counted at once.
     fn moved(&mut self, tid: i32) -> Option<Moved> {
         let file = |name| fs::read_to_string(self.process.path(&format!("task/{tid}/{name}")));
@@ -230,14 +244,17 @@ impl Sampler {
             .chars()
             .next()
             .filter(|state| !matches!(state, 'X' | 'Z'))?;
-        let sched = file("schedstat").ok().and_then(|line| Sched::parse(&line));
+        let sched = match file("schedstat") {
+            Ok(line) => Sched::parse(&line),
+            Err(_) => None,
+        };
         if let Some(known) = self.known.get_mut(&tid) {
-            let begun = match (sched, known.sched) {
-                (Some(now), Some(then)) => Some(now.slices.saturating_sub(then.slices)),
-                _ => None,
+            let is_by_stops = match (sched, known.sched) {
+                (Some(now), Some(then)) => now.slices.saturating_sub(then.slices) <= known.caused,
+                _ => false,
             };
             let still_sleeps = state == known.moment.state && state != 'R';
-            if still_sleeps && begun.is_some_and(|begun| begun <= known.caused) {
+            if still_sleeps && is_by_stops {
                 (known.sched, known.caused) = (sched, 0);
                 let moment = known.moment.clone();
                 self.count(tid, name, moment);
@@ -287,8 +304,11 @@ impl Sampler {
         }
         let call = match stop.outcome {
             Outcome::NotTried => {
-                let line = fs::read(self.process.path(&format!("task/{}/syscall", thread.tid)));
-                line.ok().and_then(|line| Call::parse(&line))
+                let file = self.process.path(&format!("task/{}/syscall", thread.tid));
+                match fs::read(file) {
+                    Ok(line) => Call::parse(&line),
+                    Err(_) => None,
+                }
             }
             _ => Some(stop.call),
         };
@@ -301,15 +321,13 @@ impl Sampler {
         match call {
             Some(Call::Running) => (moment.state, moment.wchan) = ('R', None),
             Some(Call::Number(number, _)) => {
-                let before = self
-                    .known
-                    .get(&thread.tid)
-                    .and_then(|known| known.moment.call);
+                moment.call = Some(number);
                 // A call with a time-out that was stopped goes on under another number.
-                let is_restarted = number == libc::SYS_restart_syscall;
-                let by_wchan = || restarted(moment.wchan.as_deref()?);
-                let earlier = before.or_else(by_wchan).filter(|_| is_restarted);
-                moment.call = earlier.or(Some(number));
+                if number == libc::SYS_restart_syscall
+                    && let Some(earlier) = self.before_restart(thread)
+                {
+                    moment.call = Some(earlier);
+                }
                 if moment.state == 'R' {
                     moment.state = 'S';
                 }
@@ -339,6 +357,16 @@ impl Sampler {
                 }
             }
         }
+    }
+
+    /// Returns the call that the kernel has restarted: the thread's last one, or what its kernel function tells.
+    fn before_restart(&self, thread: &Moved) -> Option<i64> {
+        if let Some(known) = self.known.get(&thread.tid)
+            && let Some(call) = known.moment.call
+        {
+            return Some(call);
+        }
+        restarted(thread.wchan.as_deref()?)
     }
 
     fn count(&mut self, tid: i32, name: &str, moment: Moment) {

@@ -54,19 +54,24 @@ impl Unwinder {
                 base = (part.start, part.name);
             }
             let is_code = part.permissions.contains('x') && !part.name.is_empty();
-            if is_code && part.name == base.1 && self.known.insert(base.0) {
-                let module = if part.name == "[vdso]" {
-                    let memory = self.memory(part.start, part.end);
-                    memory.and_then(|file| module(&*file, base.0, &part))
-                } else {
-                    let file = File::open(self.file(part.name)).ok();
-                    file.and_then(|file| module(&ReadCache::new(file), base.0, &part))
-                };
-                if let Some(module) = module {
-                    self.native.add_module(module);
-                }
+            let is_own = is_code && part.name == base.1;
+            if is_own
+                && self.known.insert(base.0)
+                && let Some(module) = self.module(base.0, &part)
+            {
+                self.native.add_module(module);
             }
         }
+    }
+
+    /// Reads the tables of the file whose code is in `part`, and whose header is in memory at `base`.
+    fn module(&self, base: u64, part: &Part<'_>) -> Option<Module<Vec<u8>>> {
+        if part.name == "[vdso]" {
+            let memory = self.memory(part.start, part.end)?;
+            return module(&*memory, base, part);
+        }
+        let file = File::open(self.file(part.name)).ok()?;
+        module(&ReadCache::new(file), base, part)
     }
 
     /// Returns the path by which a file of the process is opened here; the process may be in a container.
@@ -108,14 +113,19 @@ impl Unwinder {
         let mut frames =
             self.native
                 .iter_frames(instruction, registers, &mut self.cache, &mut read);
+        let mut addresses = Vec::new();
         // An error ends the stack: nothing beyond can be known.
-        let frames = std::iter::from_fn(|| frames.next().ok().flatten());
-        let addresses = frames.map(|frame| usize::try_from(frame.address_for_lookup()));
-        addresses.map_while(Result::ok).take(DEEPEST).collect()
+        while addresses.len() < DEEPEST
+            && let Ok(Some(frame)) = frames.next()
+            && let Ok(address) = usize::try_from(frame.address_for_lookup())
+        {
+            addresses.push(address);
+        }
+        addresses
     }
 }
 
-/// Reads the tables of a file whose header is in memory at `base`, and its code in `part`.
+/// Parses a file whose header is in memory at `base`, and its code in `part`.
 fn module<'a>(file: impl ReadRef<'a>, base: u64, part: &Part<'_>) -> Option<Module<Vec<u8>>> {
     let file = object::File::parse(file).ok()?;
     let range = |name| {
