@@ -92,12 +92,27 @@ impl Evidence {
     /// Returns the number of connections to other services that were open at once; 1 if that is not known.
     pub fn open_upstreams(&self) -> usize {
         let mut open = 0;
-        if let Some(connections) = &self.connections {
-            for peers in &connections.upstreams {
-                open += peers.most_open;
-            }
+        for peers in self.upstreams() {
+            open += peers.most_open;
         }
         open.max(1)
+    }
+
+    /// Returns the connections to other services; none if they were not observed.
+    pub(crate) fn upstreams(&self) -> &[Peers] {
+        match &self.connections {
+            Some(connections) => &connections.upstreams,
+            None => &[],
+        }
+    }
+
+    /// Returns the share of the time in which threads that run requests had a CPU, of the time in which they wanted one;
+    /// 1 if threads were not observed.
+    pub(crate) fn cpu_share(&self) -> f64 {
+        match &self.threads {
+            Some(threads) => threads.cpu_share(),
+            None => 1.0,
+        }
     }
 }
 
@@ -223,8 +238,7 @@ pub struct Place {
 impl Place {
     /// Returns the innermost line of the service's own code.
     pub fn line(&self) -> Option<&str> {
-        let mut lines = self.frames.iter().rev().map(String::as_str);
-        lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
+        innermost_line(&self.frames)
     }
 
     /// Returns whether the request waits for something else at the same time.
@@ -238,6 +252,17 @@ impl Place {
     pub fn kind(&self) -> Option<WaitKind> {
         self.wait.map(|wait| wait.kind)
     }
+
+    /// Returns the name of what is waited for, if it is well known.
+    pub(crate) fn what(&self) -> Option<&'static str> {
+        self.wait.map(|wait| wait.what)
+    }
+}
+
+/// Returns the innermost of these frames that is a line of the service's own code.
+pub(crate) fn innermost_line(frames: &[String]) -> Option<&str> {
+    let mut lines = frames.iter().rev().map(String::as_str);
+    lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
 }
 
 /// Two waits of one request, one after the other.
@@ -327,9 +352,8 @@ impl Requests {
 
     /// Returns the code that released most of the requests at a place, if it is known.
     pub fn release_of(&self, place: &Place) -> Option<&Release> {
-        let is_of =
-            |release: &&Release| release.route == place.route && release.frames == place.frames;
-        self.releases.iter().find(is_of)
+        let mut releases = self.releases.iter();
+        releases.find(|release| release.route == place.route && release.frames == place.frames)
     }
 }
 
@@ -373,9 +397,8 @@ impl Part {
     pub fn of(values: impl Iterator<Item = i64>) -> Self {
         let values: Vec<_> = values.collect();
         let third = values.len().div_ceil(3);
-        let of_first = values.iter().take(third).max().copied().unwrap_or_default();
-        let of_last = values.iter().rev().take(third).min().copied();
-        let of_last = of_last.unwrap_or_default();
+        let of_first = *values[..third].iter().max().unwrap_or(&0);
+        let of_last = *values[values.len() - third..].iter().min().unwrap_or(&0);
         let rise = of_last - of_first;
         let end = values
             .len()

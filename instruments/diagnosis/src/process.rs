@@ -15,14 +15,18 @@ impl Process {
 
     /// Returns the process with the number `pid`.
     pub fn of(pid: u32) -> Self {
-        Self {
-            other: (pid != std::process::id()).then_some(pid),
+        if pid == std::process::id() {
+            return Self::this();
         }
+        Self { other: Some(pid) }
     }
 
     /// Returns its number.
     pub fn pid(self) -> u32 {
-        self.other.unwrap_or_else(std::process::id)
+        match self.other {
+            Some(pid) => pid,
+            None => std::process::id(),
+        }
     }
 
     /// Returns whether it is the calling process.

@@ -120,9 +120,11 @@ impl Report {
         let none = Requests::default();
         let requests = evidence.requests.as_ref().unwrap_or(&none);
         let is_cpu_limit = evidence.is_cpu_limit();
-        let threads = evidence.threads.as_ref();
+        let mut computing = None;
+        if is_cpu_limit && let Some(threads) = &evidence.threads {
+            computing = threads.computing();
+        }
         let others = evidence.other_tasks();
-        let threads = threads.filter(|_| is_cpu_limit);
         let mut workers = 0;
         for runtime in &evidence.runtimes {
             workers += runtime.held_worst.len();
@@ -134,7 +136,7 @@ impl Report {
             cpus: evidence.cpus,
             is_cpu_limit,
             cpu_lost: evidence.cpu_lost(),
-            computing: threads.and_then(|threads| threads.computing()),
+            computing,
             cpu_profile: evidence.cpu_profile.clone(),
             workers,
             view: evidence.view,
@@ -313,8 +315,8 @@ impl fmt::Display for Report {
                 self.cpu_lost * 100.0
             )?;
         }
-        for (number, finding) in (1..).zip(&self.findings) {
-            writeln!(f, "{number}. {}", finding.lines(self.view))?;
+        for (at, finding) in self.findings.iter().enumerate() {
+            writeln!(f, "{}. {}", at + 1, finding.lines(self.view))?;
         }
         if self.findings.is_empty() {
             writeln!(f, "{}", self.all_clear())?;
@@ -342,17 +344,19 @@ impl fmt::Display for Report {
 fn mean_latency(requests: &Requests, seconds: f64) -> Option<f64> {
     let (mut sum, mut ended) = (0.0, 0);
     for route in requests.whole() {
-        let body = requests.route(&format!("{}{}", ecosystem::BODY_OF, route.name));
-        let times = (
-            route.mean_ms(seconds),
-            body.map_or(Some(0.0), |body| body.mean_ms(seconds)),
-        );
-        if let (Some(head), Some(body)) = times {
+        let body = match requests.route(&format!("{}{}", ecosystem::BODY_OF, route.name)) {
+            Some(body) => body.mean_ms(seconds),
+            None => Some(0.0),
+        };
+        if let (Some(head), Some(body)) = (route.mean_ms(seconds), body) {
             sum += (head + body) * route.ended() as f64;
             ended += route.ended();
         }
     }
-    (ended > 0).then(|| sum / ended as f64)
+    if ended == 0 {
+        return None;
+    }
+    Some(sum / ended as f64)
 }
 
 /// Returns the line with most requests of all routes, if it has a large share and the wait there is inside the service.
@@ -368,9 +372,11 @@ fn inside(requests: &Requests) -> Option<String> {
             None => lines.push((line, place.in_flight)),
         }
     }
-    let most = lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    let (line, in_flight) = most?;
-    (in_flight >= MUCH_OF_ALL * requests.in_flight).then(|| line.to_owned())
+    let (line, in_flight) = lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    if in_flight < MUCH_OF_ALL * requests.in_flight {
+        return None;
+    }
+    Some(line.to_owned())
 }
 
 /// Formats milliseconds: `12.3 ms`.
@@ -396,15 +402,13 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
         if share < LISTED || spent.len() == MOST_PLACES {
             break;
         }
-        let route = requests.route(&place.route);
-        let latency = route.and_then(|route| route.mean_ms(evidence.seconds));
-        let each = match (route, latency) {
-            (Some(route), Some(latency)) => {
-                let ms = latency * place.in_flight / route.in_flight.max(f64::MIN_POSITIVE);
-                format!(", {} each", millis(ms))
-            }
-            _ => String::new(),
-        };
+        let mut each = String::new();
+        if let Some(route) = requests.route(&place.route)
+            && let Some(latency) = route.mean_ms(evidence.seconds)
+        {
+            let ms = latency * place.in_flight / route.in_flight.max(f64::MIN_POSITIVE);
+            each = format!(", {} each", millis(ms));
+        }
         let mut says = format!(
             "{:.0} % of the requests in flight are in {} > {}{each}",
             share * 100.0,
@@ -412,11 +416,11 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
             place.frames.join(" > ")
         );
         // A state has no line; the threads tell more.
-        if place.line().is_none() {
-            let threads = evidence.threads.as_ref();
-            if let Some(places) = threads.and_then(|threads| threads.at_work()) {
-                says = format!("{says}. Threads that run requests are at {places}");
-            }
+        if place.line().is_none()
+            && let Some(threads) = &evidence.threads
+            && let Some(places) = threads.at_work()
+        {
+            says = format!("{says}. Threads that run requests are at {places}");
         }
         spent.push(says);
     }

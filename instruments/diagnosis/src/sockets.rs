@@ -114,18 +114,27 @@ impl Row {
 
     /// Returns what the table tells of the socket. Nagle's algorithm and the round trip are not in it.
     pub fn socket(&self) -> Socket {
-        let listens = self.state == SocketState::Listens;
-        Socket {
+        let socket = Socket {
             local: self.local,
-            remote: (!listens).then_some(self.remote),
+            remote: Some(self.remote),
             state: self.state,
-            unaccepted: if listens { self.unread } else { 0 },
+            unaccepted: 0,
             is_without_nodelay: false,
             is_queued: self.unsent > 0,
             is_held_by_nagle: false,
             round_trip_us: None,
-            unread: (!listens).then_some(self.unread),
-            unsent: (!listens).then_some(self.unsent),
+            unread: Some(self.unread),
+            unsent: Some(self.unsent),
+        };
+        if self.state != SocketState::Listens {
+            return socket;
+        }
+        Socket {
+            remote: None,
+            unaccepted: self.unread,
+            unread: None,
+            unsent: None,
+            ..socket
         }
     }
 }
@@ -204,12 +213,14 @@ struct Data {
 impl Waiting {
     /// Adds a connection at this look.
     fn add(&mut self, ends: Ends, side: Side, bytes: Option<u32>) {
-        if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
-            let before = self.last.get(&ends);
-            let before = before.filter(|old| self.may_fall || old.bytes <= bytes);
-            let looks = before.map_or(0, |old| old.looks) + 1;
-            self.now.insert(ends, Data { side, bytes, looks });
-        }
+        let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else {
+            return;
+        };
+        let looks = match self.last.get(&ends) {
+            Some(old) if self.may_fall || old.bytes <= bytes => old.looks + 1,
+            _ => 1,
+        };
+        self.now.insert(ends, Data { side, bytes, looks });
     }
 
     /// Ends a look.
@@ -320,14 +331,18 @@ impl Watched {
         before: Option<(u64, u64)>,
         now: Option<(u64, u64)>,
     ) -> Connections {
-        let counts = before.zip(now);
+        let (mut opened, mut accepted) = (None, None);
+        if let (Some(before), Some(now)) = (before, now) {
+            opened = Some(now.0.saturating_sub(before.0));
+            accepted = Some(now.1.saturating_sub(before.1));
+        }
         let unread = self.unread.for_long(self.looks);
         let unsent = self.unsent.for_long(self.looks);
         let mut connections = Connections {
             seconds,
             looks: self.looks,
-            namespace_opened: counts.map(|(before, now)| now.0.saturating_sub(before.0)),
-            namespace_accepted: counts.map(|(before, now)| now.1.saturating_sub(before.1)),
+            namespace_opened: opened,
+            namespace_accepted: accepted,
             upstreams: Vec::new(),
             listeners: Vec::new(),
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecosystem::{Wait, WaitRow, waits};
+use ecosystem::{Wait, waits};
 
 use crate::evidence::{Evidence, Place, Requests, Route, Runtime};
 use crate::finding::Finding;
@@ -10,13 +10,17 @@ use crate::threads::{CpuSamples, CpuThread, Stack, Thread, ThreadProfile};
 
 /// Returns the well-known wait of a frame.
 fn wait(leaf: &str) -> Option<Wait> {
-    let is_it = |row: &&WaitRow| {
-        let is_within = |place: &Vec<&str>| {
-            place.len() == 1 && ecosystem::is_within(leaf, place.iter().copied())
-        };
-        row.wait.what == leaf || row.places.iter().any(is_within)
-    };
-    waits().iter().find(is_it).map(|row| row.wait)
+    for row in waits() {
+        if row.wait.what == leaf {
+            return Some(row.wait);
+        }
+        for place in &row.places {
+            if place.len() == 1 && ecosystem::is_within(leaf, place.iter().copied()) {
+                return Some(row.wait);
+            }
+        }
+    }
+    None
 }
 
 /// Returns a place where requests of a route are in these frames.

@@ -39,15 +39,7 @@ impl Waiting {
             if place.wait.is_none() {
                 continue;
             }
-            let is_same = |group: &&mut Vec<Place>| {
-                let first = &group[0];
-                let is_work = matches!(place.kind(), Some(WaitKind::Running | WaitKind::Ready));
-                let is_line = is_work || first.line().is_some() && first.line() == place.line();
-                first.kind() == place.kind()
-                    && first.wait.map(|wait| wait.what) == place.wait.map(|wait| wait.what)
-                    && (is_line || first.route == place.route && first.frames == place.frames)
-            };
-            match groups.iter_mut().find(is_same) {
+            match groups.iter_mut().find(|group| is_same(&group[0], &place)) {
                 Some(group) => group.push(place),
                 None => groups.push(vec![place]),
             }
@@ -64,7 +56,9 @@ impl Waiting {
         // Routes that hardly wait there are left out if others wait much: they would dilute the share.
         let mut judged: Vec<(&Place, &Route)> = Vec::new();
         for place in &places {
-            judged.extend(requests.route(&place.route).map(|route| (place, route)));
+            if let Some(route) = requests.route(&place.route) {
+                judged.push((place, route));
+            }
         }
         let is_much =
             |(place, route): &(&Place, &Route)| place.in_flight >= MUCH_OF_ROUTE * route.in_flight;
@@ -83,9 +77,12 @@ impl Waiting {
                 is_timed &= route.mean_ms(seconds).is_some();
             }
         }
-        let spent = |in_flight: f64| is_timed.then(|| in_flight * seconds * 1e3 / ended as f64);
+        let (mut ms, mut latency_ms) = (None, None);
+        if is_timed {
+            ms = Some(here * seconds * 1e3 / ended as f64);
+            latency_ms = Some(of_routes * seconds * 1e3 / ended as f64);
+        }
         let in_flight: f64 = places.iter().map(|place| place.in_flight).sum();
-        let (ms, latency_ms) = (spent(here), spent(of_routes));
         let mut in_a_row: Option<f64> = None;
         for place in &places {
             if let Some(times) = place.in_a_row {
@@ -175,9 +172,9 @@ impl Waiting {
             seen += " None of these requests has ended meanwhile.";
         }
         if let Some(release) = requests.release_of(self.place()) {
+            let mut frames = release.by.iter();
             // The end of a runtime's task is no news.
-            let is_runtime = |by: &String| by.starts_with('(') || by.starts_with("tokio::runtime");
-            if !release.by.iter().all(is_runtime) {
+            if frames.any(|by| !by.starts_with('(') && !by.starts_with("tokio::runtime")) {
                 let (share, by) = (release.share * 100.0, release.by.join(", "));
                 seen = format!("{seen} {share:.0} % of these waits ended at {by}.");
             }
@@ -190,7 +187,7 @@ impl Waiting {
     pub(crate) fn past<'a>(&self, requests: &'a Requests) -> Option<&'a Place> {
         let here = self.place();
         for place in &requests.places {
-            let is_here = place.wait.is_some_and(|wait| wait.what == self.wait.what);
+            let is_here = place.what() == Some(self.wait.what);
             let is_of_route = place.route == here.route && place.frames.len() > 1;
             if is_of_route && !is_here && !is_before(place, here) {
                 return Some(place);
@@ -198,6 +195,16 @@ impl Waiting {
         }
         None
     }
+}
+
+/// Returns whether requests wait for the same thing at both places, at one line if they have one. Work has no line of
+/// its own.
+fn is_same(first: &Place, place: &Place) -> bool {
+    let is_work = matches!(place.kind(), Some(WaitKind::Running | WaitKind::Ready));
+    let is_line = is_work || first.line().is_some() && first.line() == place.line();
+    first.kind() == place.kind()
+        && first.what() == place.what()
+        && (is_line || first.route == place.route && first.frames == place.frames)
 }
 
 /// Returns whether a request waits for this until another gives it back.
@@ -230,23 +237,18 @@ pub(crate) fn parts(frame: &str) -> Option<(&str, &str, u32)> {
 fn together(places: &[Place]) -> Vec<Place> {
     let mut groups: Vec<Vec<&Place>> = Vec::new();
     for place in places {
-        let mut frames = place.frames.iter();
-        let parting = frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL));
-        let same = parting.and_then(|end| {
-            let own = &place.frames[..=end];
-            groups
-                .iter_mut()
-                .find(|group| group[0].route == place.route && group[0].frames.starts_with(own))
-        });
-        match same {
+        match group_of(&mut groups, place) {
             Some(group) => group.push(place),
             None => groups.push(vec![place]),
         }
     }
     let mut all = Vec::new();
     for group in groups {
-        let most = group.iter().map(|place| place.in_flight);
-        let least = PART_OF_SEVERAL * most.fold(0.0, f64::max);
+        let mut most = 0.0_f64;
+        for place in &group {
+            most = most.max(place.in_flight);
+        }
+        let least = PART_OF_SEVERAL * most;
         let often = group.iter().filter(|place| place.in_flight >= least);
         // Unknown waits come last.
         let telling = often.min_by_key(|place| (place.wait.is_none(), place.kind()));
@@ -255,6 +257,18 @@ fn together(places: &[Place]) -> Vec<Place> {
         all.push(place);
     }
     all
+}
+
+/// Returns the group of places at which the same requests wait as at `place`, for several things at once.
+fn group_of<'a, 'b>(
+    groups: &'b mut [Vec<&'a Place>],
+    place: &Place,
+) -> Option<&'b mut Vec<&'a Place>> {
+    let mut frames = place.frames.iter();
+    let parting = frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL))?;
+    let own = &place.frames[..=parting];
+    let mut groups = groups.iter_mut();
+    groups.find(|group| group[0].route == place.route && group[0].frames.starts_with(own))
 }
 
 #[cfg(test)]

@@ -32,7 +32,9 @@ fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<
         return None;
     }
     let mut blocked = Vec::new();
+    let mut samples = 0;
     for thread in threads {
+        samples = samples.max(thread.samples);
         let share = blocked_share(thread);
         if share >= BLOCKED {
             blocked.push(share);
@@ -41,9 +43,12 @@ fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<
     let stack = found.most;
     let past = past(stack, profile.stacks(), profile.moments);
     // Of a lock in use, somebody is past it now and then, and not waiting for another lock all the time.
-    let is_held_for_ever = past.as_ref().is_none_or(|past| {
-        waits_for_lock(past.most) && past.samples as f64 >= ALWAYS * profile.moments as f64
-    });
+    let is_held_for_ever = match &past {
+        Some(past) => {
+            waits_for_lock(past.most) && past.samples as f64 >= ALWAYS * profile.moments as f64
+        }
+        None => true,
+    };
     let is_stuck = is_held_for_ever
         && !inner_passes(stack, PartMeaning::Channel)
         && blocked.len() * 2 >= threads.len()
@@ -56,16 +61,14 @@ fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<
     };
     let text = found.text();
     let mut seen = format!(
-        "Blocked in up to {:.0} % of {} samples.",
-        worst * 100.0,
-        threads
-            .iter()
-            .map(|thread| thread.samples)
-            .max()
-            .unwrap_or_default()
+        "Blocked in up to {:.0} % of {samples} samples.",
+        worst * 100.0
     );
     let lock = lock_before(profile, threads, stack);
-    if let Some(past) = past.as_ref().filter(|_| is_stuck && is_lock) {
+    if is_stuck
+        && is_lock
+        && let Some(past) = &past
+    {
         seen = format!(
             "{seen} The thread past this lock waits for a lock at {}.",
             place(past.most)
@@ -114,11 +117,14 @@ fn lock_before<'a>(
     if waits_for_lock(stack) {
         return None;
     }
-    let waits = in_state(threads, State::Blocked).filter(|stack| waits_for_lock(stack));
-    let waits = most_frequent(waits)?.0;
+    let blocked = in_state(threads, State::Blocked);
+    let (waits, _) = most_frequent(blocked.filter(|stack| waits_for_lock(stack)))?;
     let past = past(waits.most, profile.stacks(), profile.moments)?;
     let is_this = (function(past.most), past.most.in_call()) == (function(stack), stack.in_call());
-    (is_this && waits.samples >= FEWEST_SAMPLES).then_some(waits.most)
+    if !is_this || waits.samples < FEWEST_SAMPLES {
+        return None;
+    }
+    Some(waits.most)
 }
 
 /// The place of a stack. A thread that could not be stopped in a call has none, and was stopped before and after.
@@ -126,10 +132,10 @@ fn at(profile: &ThreadProfile, stack: &Stack) -> String {
     if !stack.frames.is_empty() {
         return format!("at {}", place(stack));
     }
-    let is_this = |other: &Stack| other.frames.is_empty() && other.call == stack.call;
     let mut around = Vec::new();
     for thread in profile.drive() {
-        if thread.stacks.iter().any(is_this) {
+        let mut stacks = thread.stacks.iter();
+        if stacks.any(|other| other.frames.is_empty() && other.call == stack.call) {
             let told = thread.stacks.iter();
             around.extend(told.filter(|stack| own(stack).is_some() && is_told(stack)));
         }

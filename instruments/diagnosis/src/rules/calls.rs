@@ -4,7 +4,6 @@ use ecosystem::{BY_TIMER, ONE_OF_SEVERAL, WaitKind, makes_client};
 
 use crate::evidence::{Evidence, Place, Requests};
 use crate::finding::{Finding, Words};
-use crate::threads::Frame;
 use crate::threads::seen::{self, is_told, own};
 use crate::thresholds::{
     CALLS_GIVEN_UP_WEIGHT, DROPPED, ENDED_BY_TIMER, MUCH_OF_ROUTE, OPENED_PER_REQUEST,
@@ -19,13 +18,13 @@ pub(crate) fn given_up_by_limit(evidence: &Evidence) -> Vec<Finding> {
     };
     for waiting in Waiting::all(evidence) {
         let place = waiting.place();
-        let is_call = place.kind().is_some_and(is_call) && waiting.share >= MUCH_OF_ROUTE;
-        let route = requests.route(&place.route);
-        let is_cut = route.is_some_and(|route| {
-            route.answers.timed_out as f64 >= DROPPED * route.finished.max(1) as f64
-        });
         let share = ended_by_timer(requests, place);
-        if !is_call || is_cut || share < ENDED_BY_TIMER {
+        if !is_call(place) || waiting.share < MUCH_OF_ROUTE || share < ENDED_BY_TIMER {
+            continue;
+        }
+        if let Some(route) = requests.route(&place.route)
+            && route.answers.timed_out as f64 >= DROPPED * route.finished.max(1) as f64
+        {
             continue;
         }
         let at = place.line().map(|line| format!(" at {line}"));
@@ -88,11 +87,11 @@ pub(crate) fn race(evidence: &Evidence) -> Vec<Finding> {
         if lines.len() < 2 || share < MUCH_OF_ROUTE * route.in_flight || route.finished == 0 {
             continue;
         }
-        let opened = |peers: &&crate::evidence::Peers| {
-            let per_request = (peers.opened + peers.ended) as f64 / route.finished as f64;
-            per_request >= OPENED_PER_REQUEST
-        };
-        let Some(peers) = sockets.upstreams.iter().find(opened) else {
+        let mut upstreams = sockets.upstreams.iter();
+        let Some(peers) = upstreams.find(|peers| {
+            let opened = (peers.opened + peers.ended) as f64;
+            opened / route.finished as f64 >= OPENED_PER_REQUEST
+        }) else {
             continue;
         };
         let words = Words {
@@ -126,8 +125,9 @@ pub(crate) fn race(evidence: &Evidence) -> Vec<Finding> {
 pub(crate) fn client_made_at(evidence: &Evidence) -> Option<String> {
     for thread in evidence.threads.as_ref()?.run_requests() {
         for stack in &thread.stacks {
-            let makes = |frame: &Frame| makes_client(&frame.function);
-            if stack.frames.iter().any(makes) && is_told(stack) && own(stack).is_some() {
+            let mut frames = stack.frames.iter();
+            let makes_client = frames.any(|frame| makes_client(&frame.function));
+            if makes_client && is_told(stack) && own(stack).is_some() {
                 return Some(seen::place(stack));
             }
         }
@@ -139,7 +139,7 @@ pub(crate) fn client_made_at(evidence: &Evidence) -> Option<String> {
 fn calls_at_once<'a>(requests: &'a Requests, route: &str) -> Vec<&'a Place> {
     let mut calls = Vec::new();
     for place in &requests.places {
-        if place.route == route && place.is_one_of_several() && place.kind().is_some_and(is_call) {
+        if place.route == route && place.is_one_of_several() && is_call(place) {
             calls.push(place);
         }
     }
@@ -153,10 +153,13 @@ fn outermost_line(place: &Place) -> Option<&str> {
     frames.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
 }
 
-/// Returns whether this is a call to another service.
-fn is_call(kind: WaitKind) -> bool {
+/// Returns whether requests wait there for another service.
+fn is_call(place: &Place) -> bool {
     use WaitKind::{Answer, AnswerOrStream, Body, NewConnection};
-    matches!(kind, Answer | AnswerOrStream | Body | NewConnection)
+    matches!(
+        place.kind(),
+        Some(Answer | AnswerOrStream | Body | NewConnection)
+    )
 }
 
 #[cfg(test)]

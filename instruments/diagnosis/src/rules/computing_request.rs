@@ -6,7 +6,7 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
 use crate::rules::blocked_worker;
 use crate::rules::computing_worker::Computing;
-use crate::threads::seen::{computes, is_told, is_watched_request, most_frequent, own, place};
+use crate::threads::seen::{computes, is_told, is_watched_request, most_frequent, place};
 use crate::thresholds::{
     COMPUTED_MS, COMPUTING_REQUEST_WEIGHT, FEWEST_SAMPLES, MOST_COMPUTING, MUCH_OF_ROUTE,
 };
@@ -28,13 +28,15 @@ fn finding(evidence: &Evidence) -> Option<Finding> {
     if running.share < MUCH_OF_ROUTE || ms < COMPUTED_MS {
         return None;
     }
-    let is_request = |stack: &&crate::threads::Stack| is_watched_request(stack);
-    let (_, all) = most_frequent(cpu.stacks().filter(is_request))?;
-    let at_work = cpu
-        .stacks()
-        .filter(is_request)
-        .filter(|stack| own(stack).is_some() && computes(stack));
-    let (found, _) = most_frequent(at_work)?;
+    let mut stacks = Vec::new();
+    for stack in cpu.stacks() {
+        if is_watched_request(stack) {
+            stacks.push(stack);
+        }
+    }
+    let (_, all) = most_frequent(stacks.iter().copied())?;
+    stacks.retain(|stack| computes(stack));
+    let (found, _) = most_frequent(stacks.into_iter())?;
     let share = found.samples as f64 / all.max(1) as f64;
     let each_ms = found.samples as f64 * cpu.period_s * 1e3 / running.ended.max(1) as f64;
     // The samples are of all routes, so the time that they stand for is compared with that of these routes.

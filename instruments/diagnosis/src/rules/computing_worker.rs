@@ -31,14 +31,17 @@ impl<'a> Computing<'a> {
     pub(crate) fn of(evidence: &'a Evidence) -> Option<Self> {
         let profile = evidence.threads.as_ref()?;
         let threads = profile.run_requests();
-        let samples: u64 = threads.iter().map(|thread| thread.samples).sum();
+        let (mut samples, mut busiest) = (0, 0.0_f64);
+        for thread in &threads {
+            samples += thread.samples;
+            busiest = busiest.max(thread.running);
+        }
         let (found, of_all) = most_frequent(in_state(&threads, State::Running))?;
         let busy = of_all as f64 / samples.max(1) as f64;
         let share = found.samples as f64 / of_all.max(1) as f64;
         let held = held(evidence);
         // Without a heartbeat, a thread that computes all the time is the sign of one that does not yield.
-        let busiest = threads.iter().map(|thread| thread.running);
-        let is_one_busy = evidence.runtimes.is_empty() && busiest.fold(0.0, f64::max) >= BUSIEST;
+        let is_one_busy = evidence.runtimes.is_empty() && busiest >= BUSIEST;
         let is_busy = busy >= BUSY || (held >= HELD || is_one_busy) && busy >= BUSY_WHILE_HELD;
         let is_one_place = share >= MOST_COMPUTING && found.samples >= FEWEST_SAMPLES;
         // Who is blocked most of the time is not held up by what else it does.
@@ -66,10 +69,7 @@ impl<'a> Computing<'a> {
         } else {
             seen = format!("{seen}; one did not yield for {:.0} ms.", self.held * 1e3);
         }
-        let had_cpu = evidence
-            .threads
-            .as_ref()
-            .map_or(1.0, |threads| threads.cpu_share());
+        let had_cpu = evidence.cpu_share();
         if had_cpu < 0.8 {
             seen = format!(
                 "{seen} For {:.0} % of the time in which they wanted a CPU, they had none.",
@@ -103,11 +103,7 @@ pub(crate) fn held(evidence: &Evidence) -> f64 {
             longest = longest.max(*held);
         }
     }
-    let had_cpu = evidence
-        .threads
-        .as_ref()
-        .map_or(1.0, |threads| threads.cpu_share());
-    longest * had_cpu
+    longest * evidence.cpu_share()
 }
 
 #[cfg(test)]

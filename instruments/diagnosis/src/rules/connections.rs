@@ -17,14 +17,15 @@ use crate::waiting::Waiting;
 const SEE: &str = "/debug/sockets";
 
 /// Connections with their name: `to 127.0.0.1:5432`, `on port 8080`.
-fn named(connections: &Connections) -> impl Iterator<Item = (String, &Peers, bool)> {
-    let to = |peers: &Peers| format!("to {}", peers.address);
-    let on = |peers: &Peers| format!("on {}", peers.address);
-    let upstreams = connections.upstreams.iter();
-    let listeners = connections.listeners.iter();
-    upstreams
-        .map(move |peers| (to(peers), peers, true))
-        .chain(listeners.map(move |peers| (on(peers), peers, false)))
+fn named(connections: &Connections) -> Vec<(String, &Peers, bool)> {
+    let mut named = Vec::new();
+    for peers in &connections.upstreams {
+        named.push((format!("to {}", peers.address), peers, true));
+    }
+    for peers in &connections.listeners {
+        named.push((format!("on {}", peers.address), peers, false));
+    }
+    named
 }
 
 /// Connections that are hardly used again.
@@ -34,7 +35,10 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     };
     let requests = evidence.requests.as_ref();
-    let finished = requests.map_or(0, Requests::finished);
+    let finished = match requests {
+        Some(requests) => requests.finished(),
+        None => 0,
+    };
     let answer = answer_awaited(evidence);
     let made_at = calls::client_made_at(evidence);
     let is_explained =
@@ -50,16 +54,11 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         let opened = of_namespace.unwrap_or(seen).max(seen);
         let per_request = opened as f64 / finished.max(1) as f64;
         let is_many = seen >= OPENED && seen >= (OPENED_PER_OPEN * peers.most_open) as u64;
-        // A client that leaves closes its connection, and those of the calls for it: that is told as what it is. So is
-        // a time limit.
-        let is_given_up = requests.is_some_and(|requests| {
-            let cut = requests.answers().timed_out as f64 >= DROPPED * finished as f64;
-            finished == 0 || requests.left_share() >= DROPPED || is_upstream && cut
-        });
-        if !is_many
-            || per_request < OPENED_PER_REQUEST
-            || is_given_up
-            || is_upstream && is_explained
+        if !is_many || per_request < OPENED_PER_REQUEST || is_upstream && is_explained {
+            continue;
+        }
+        if let Some(requests) = requests
+            && are_given_up(requests, is_upstream)
         {
             continue;
         }
@@ -91,15 +90,15 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
             "At least {seen} were opened in {:.1} s, and no look saw more than {} open.",
             connections.seconds, peers.most_open
         );
-        if let Some(answer) = answer.as_ref().filter(|_| is_upstream) {
+        if is_upstream && let Some(answer) = &answer {
             seen = format!("{seen} {answer}");
         }
         let words = Words {
-            headline: match made_at.as_ref().filter(|_| is_upstream) {
-                Some(place) => format!(
+            headline: match &made_at {
+                Some(place) if is_upstream => format!(
                     "A client is made for requests at {place}, so connections {name} are hardly used again."
                 ),
-                None => format!("Connections {name} are hardly used again."),
+                _ => format!("Connections {name} are hardly used again."),
             },
             seen,
             cause: cause.to_owned(),
@@ -108,6 +107,14 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         findings.push(Finding::fault(kind, weight, SEE, words));
     }
     findings
+}
+
+/// Returns whether connections end because requests do: a client that leaves closes its connection, and those of the
+/// calls for it, and a time limit closes those of calls. Both are told as what they are.
+fn are_given_up(requests: &Requests, is_upstream: bool) -> bool {
+    let finished = requests.finished();
+    let are_cut = requests.answers().timed_out as f64 >= DROPPED * finished as f64;
+    finished == 0 || requests.left_share() >= DROPPED || is_upstream && are_cut
 }
 
 /// The line at which most requests wait for an answer, and for how long.

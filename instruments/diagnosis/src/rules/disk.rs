@@ -17,11 +17,14 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     if worst(&threads) >= BLOCKED {
         return Vec::new();
     }
-    let is_disk = |stack: &&Stack| {
+    let mut stacks: Vec<&Stack> = Vec::new();
+    for thread in threads {
+        stacks.extend(&thread.stacks);
+    }
+    stacks.retain(|stack| {
         stack.in_call().is_some_and(waits_for_disk) && is_told(stack) && !hands_over(stack)
-    };
-    let stacks = threads.iter().flat_map(|thread| &thread.stacks);
-    let calls = grouped(stacks.filter(is_disk), |stack| {
+    });
+    let calls = grouped(stacks.into_iter(), |stack| {
         (function(stack), stack.in_call())
     });
     let Some(found) = calls.first() else {

@@ -28,8 +28,9 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
     if let Some(more) = &tasks {
         seen = format!("{seen} {more}");
     }
-    let threads = evidence.threads.as_ref();
-    if let Some(place) = threads.and_then(|threads| threads.computing()) {
+    if let Some(threads) = &evidence.threads
+        && let Some(place) = threads.computing()
+    {
         seen = format!("{seen} Threads still compute: {place}.");
     }
     let level = if share >= DROPPED_MOST || tasks.is_some() {
@@ -79,16 +80,17 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
 
 /// Returns whether the requests queue for a lock, a pool or the like, or stand still, which another finding names.
 fn is_queued(evidence: &Evidence) -> bool {
-    let most = Waiting::all(evidence).into_iter().next();
-    let judged = most.and_then(|most| waits::judged(&most));
-    judged.is_some_and(|(level, _)| level == Level::Fault)
-        || !waits_for_itself::look(evidence).is_empty()
+    if let Some(most) = Waiting::all(evidence).first()
+        && let Some((Level::Fault, _)) = waits::judged(most)
+    {
+        return true;
+    }
+    !waits_for_itself::look(evidence).is_empty()
 }
 
 /// Words for requests that a time limit of the service cut: their clients got an answer, which says so.
 fn cut_by_limit(evidence: &Evidence, cut: u64, ended: u64, mut seen: String) -> Words {
-    let connections = evidence.connections.as_ref();
-    for peers in connections.map_or(&[][..], |connections| &connections.upstreams) {
+    for peers in evidence.upstreams() {
         let for_each = (peers.opened + peers.ended) as f64 / ended as f64;
         if for_each >= ASKED_AGAIN {
             seen = format!(
@@ -125,11 +127,12 @@ fn more_tasks(evidence: &Evidence, requests: &Requests) -> Option<String> {
 
 /// The time after which requests were dropped, of the route with most of them: ` after 250 ms`.
 pub(crate) fn after(requests: &Requests) -> String {
-    let most = requests.whole().max_by_key(|route| route.dropped);
-    match most.and_then(|route| route.dropped_after_ms) {
-        Some(ms) => format!(" after {ms:.0} ms on average"),
-        None => String::new(),
+    if let Some(route) = requests.whole().max_by_key(|route| route.dropped)
+        && let Some(ms) = route.dropped_after_ms
+    {
+        return format!(" after {ms:.0} ms on average");
     }
+    String::new()
 }
 
 /// The line where most requests are.
@@ -141,16 +144,19 @@ fn where_most_are(requests: &Requests) -> Option<String> {
     Some(place.frames.join(" > "))
 }
 
-/// Answers that are errors of this service. One that says that there is no room is on purpose.
+/// Returns the number of a route's answers that are errors of this service. One that says that there is no room is on
+/// purpose.
+fn errors(route: &Route) -> u64 {
+    let answers = route.answers;
+    answers
+        .server_errors
+        .saturating_sub(answers.refused + answers.timed_out)
+}
+
+/// Answers that are errors of this service.
 pub(crate) fn server_errors(evidence: &Evidence) -> Vec<Finding> {
     let Some(requests) = &evidence.requests else {
         return Vec::new();
-    };
-    let errors = |route: &Route| {
-        let answers = route.answers;
-        answers
-            .server_errors
-            .saturating_sub(answers.refused + answers.timed_out)
     };
     let all: u64 = requests.whole().map(errors).sum();
     let finished = requests.finished();

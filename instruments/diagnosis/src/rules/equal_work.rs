@@ -25,17 +25,24 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 pub(crate) fn lines(evidence: &Evidence, requests: &Requests) -> Vec<String> {
     let mut lines = Vec::new();
     for burst in Burst::all(evidence, requests) {
-        lines.extend(burst.first().place().line().map(str::to_owned));
+        if let Some(line) = burst.first().place().line() {
+            lines.push(line.to_owned());
+        }
     }
     lines
 }
 
 /// Returns whether most requests of the waiting ones' route pass their line by, and it is empty at times.
 pub(crate) fn comes_in_bursts(requests: &Requests, waiting: &Waiting, ms: f64) -> bool {
-    let route = requests.route(&waiting.place().route);
-    let median = route.and_then(|route| route.median_ms);
-    let passes_by = median.is_some_and(|median| median <= PASSES_BY * ms);
-    passes_by && waiting.place().absent >= ABSENT
+    let Some(median) = median_ms(requests, waiting) else {
+        return false;
+    };
+    median <= PASSES_BY * ms && waiting.place().absent >= ABSENT
+}
+
+/// Returns the median time of a request of the waiting ones' route, in milliseconds.
+fn median_ms(requests: &Requests, waiting: &Waiting) -> Option<f64> {
+    requests.route(&waiting.place().route)?.median_ms
 }
 
 /// Waits at one line, where many requests are at once, and at other times none.
@@ -54,8 +61,8 @@ impl Burst {
             if !is_work(waiting.kind()) {
                 continue;
             }
-            let is_here = |burst: &&mut Self| burst.first().place().line() == Some(line);
-            match all.iter_mut().find(is_here) {
+            let mut bursts = all.iter_mut();
+            match bursts.find(|burst| burst.first().place().line() == Some(line)) {
                 Some(burst) => burst.waits.push(waiting),
                 None => all.push(Self {
                     waits: vec![waiting],
@@ -74,7 +81,8 @@ impl Burst {
         let in_flight: f64 = self.waits.iter().map(|waiting| waiting.in_flight).sum();
         let share: f64 = self.waits.iter().map(|waiting| waiting.share).sum();
         let ms: Option<f64> = self.waits.iter().map(|waiting| waiting.ms).sum();
-        let in_bursts = ms.is_some_and(|ms| comes_in_bursts(requests, self.first(), ms));
+        let Some(ms) = ms else { return false };
+        let in_bursts = comes_in_bursts(requests, self.first(), ms);
         in_bursts && in_flight >= EQUAL_AT_ONCE && share >= MUCH_OF_ROUTE
     }
 
@@ -88,10 +96,7 @@ impl Burst {
         for waiting in &self.waits {
             waits.push(format!("{:.1} {}", waiting.in_flight, waiting.what()));
         }
-        let median = requests
-            .route(&first.place().route)
-            .and_then(|route| route.median_ms)
-            .unwrap_or_default();
+        let median = median_ms(requests, first).unwrap_or_default();
         let words = Words {
             headline: format!(
                 "{}: {:.0} requests at once do work at {line} that most requests do not need.",

@@ -95,7 +95,10 @@ fn busy_at(thread: &Thread) -> Option<String> {
     let share = found.samples as f64 / all.max(1) as f64;
     // A server without names that writes answers all the time is under load, and not at fault.
     let is_a_call_alone = found.most.in_call().is_some() && !is_told(found.most);
-    (share >= MOST_COMPUTING && !is_a_call_alone).then(|| place(found.most))
+    if share < MOST_COMPUTING || is_a_call_alone {
+        return None;
+    }
+    Some(place(found.most))
 }
 
 /// A blocking pool whose threads have all been at work at every moment.

@@ -37,21 +37,16 @@ fn become_more(tasks: Part) -> bool {
     tasks.rises_by_more_than(MORE.max(tasks.from / 5))
 }
 
-/// Returns whether requests pile up, as tasks, because threads do not get to them: that is told as what the threads do.
-fn piles_up(evidence: &Evidence) -> bool {
-    let are_more = evidence
-        .memory
-        .as_ref()
-        .is_some_and(|memory| become_more(memory.tasks));
-    are_more && (Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty())
-}
-
 /// Tasks that only become more.
 pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
     let Some(memory) = &evidence.memory else {
         return Vec::new();
     };
-    if !become_more(memory.tasks) || piles_up(evidence) {
+    if !become_more(memory.tasks) {
+        return Vec::new();
+    }
+    // If threads do not get to requests, these pile up as tasks: that is told as what the threads do.
+    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
         return Vec::new();
     }
     let growth = memory.tasks.growth() as f64;
@@ -87,7 +82,10 @@ fn for_each_request(evidence: &Evidence, growth: f64) -> Option<(&str, f64)> {
     let route = requests.whole().max_by_key(|route| route.ended())?;
     let each = growth / route.ended().max(1) as f64;
     let is_most = route.ended() * 2 > requests.finished() + requests.dropped();
-    (is_most && (SPAWNED_LEAST..=SPAWNED_MOST).contains(&each)).then_some((&*route.name, each))
+    if !is_most || !(SPAWNED_LEAST..=SPAWNED_MOST).contains(&each) {
+        return None;
+    }
+    Some((&route.name, each))
 }
 
 /// Connections that are kept.
@@ -169,11 +167,15 @@ pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
 
 /// Returns the line of the service that opens files, if one was seen to.
 fn opened_at(evidence: &Evidence) -> Option<String> {
-    let cpu = evidence.cpu.iter().flat_map(|cpu| cpu.stacks());
-    let threads = evidence.threads.iter();
-    let stacks = threads.flat_map(|threads| threads.stacks()).chain(cpu);
-    let opens = stacks.filter(|stack| inner_passes(stack, PartMeaning::OpensFile));
-    let (found, _) = most_frequent(opens.filter(|stack| own(stack).is_some()))?;
+    let mut stacks = Vec::new();
+    if let Some(threads) = &evidence.threads {
+        stacks.extend(threads.stacks());
+    }
+    if let Some(cpu) = &evidence.cpu {
+        stacks.extend(cpu.stacks());
+    }
+    stacks.retain(|stack| inner_passes(stack, PartMeaning::OpensFile) && own(stack).is_some());
+    let (found, _) = most_frequent(stacks.into_iter())?;
     Some(place(found.most))
 }
 

@@ -39,9 +39,9 @@ impl Row {
                 continue;
             }
             let line = waiting.place().line();
-            let is_here = |row: &&mut Self| line.is_some() && row.waits[0].place().line() == line;
             let times = waiting.in_a_row.unwrap_or_default();
-            match all.iter_mut().find(is_here) {
+            let mut rows = all.iter_mut();
+            match rows.find(|row| line.is_some() && row.waits[0].place().line() == line) {
                 Some(row) => {
                     row.times = row.times.max(times);
                     row.waits.push(waiting);
@@ -61,8 +61,8 @@ impl Row {
         let share: f64 = self.waits.iter().map(|waiting| waiting.share).sum();
         let (mut placed, mut all) = (0.0, 0.0);
         for place in &requests.places {
-            let is_of_routes = |own: &crate::evidence::Place| own.route == place.route;
-            if self.waits[0].places.iter().any(is_of_routes) {
+            let mut own = self.waits[0].places.iter();
+            if own.any(|own| own.route == place.route) {
                 all += place.in_flight;
                 if place.line().is_some() {
                     placed += place.in_flight;
@@ -80,12 +80,13 @@ impl Row {
     /// Returns whether these are separate calls: there are many, and each takes long or has another wait before the next.
     /// Calls that a time limit ends are tries of one call.
     fn is_of_calls(&self, requests: &Requests) -> bool {
-        let is_tried =
-            |waiting: &Waiting| calls::ended_by_timer(requests, waiting.place()) >= ENDED_BY_TIMER;
-        if self.waits.iter().any(is_tried) {
-            return false;
+        let mut ms = 0.0;
+        for waiting in &self.waits {
+            if calls::ended_by_timer(requests, waiting.place()) >= ENDED_BY_TIMER {
+                return false;
+            }
+            ms += waiting.ms.unwrap_or_default();
         }
-        let ms: f64 = self.waits.iter().filter_map(|waiting| waiting.ms).sum();
         let is_long = ms / self.times.max(1.0) >= IN_A_ROW_MS;
         let is_anew = self.waits.iter().any(Waiting::is_asked_anew);
         self.times >= IN_A_ROW && (is_long || is_anew && ms >= IN_A_ROW_MS)

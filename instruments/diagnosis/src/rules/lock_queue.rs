@@ -12,11 +12,14 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let Some(profile) = &evidence.threads else {
         return Vec::new();
     };
-    let others = profile.threads.iter().filter(|thread| !thread.is_runtime);
-    let others = others.flat_map(|thread| &thread.stacks);
-    finding(others, profile.stacks(), profile.moments)
-        .into_iter()
-        .collect()
+    let mut others: Vec<&Stack> = Vec::new();
+    for thread in &profile.threads {
+        if !thread.is_runtime {
+            others.extend(&thread.stacks);
+        }
+    }
+    let found = finding(others.into_iter(), profile.stacks(), profile.moments);
+    found.into_iter().collect()
 }
 
 fn finding<'a>(

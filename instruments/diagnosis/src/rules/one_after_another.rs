@@ -70,16 +70,17 @@ impl<'a> Chain<'a> {
         outside: &'a [String],
         function: &'a str,
     ) -> &'b mut Self {
-        let is_this = |chain: &Self| chain.outside == outside && chain.function == function;
-        let at = all.iter().position(is_this).unwrap_or_else(|| {
+        let mut chains = all.iter();
+        let known = chains.position(|one| one.outside == outside && one.function == function);
+        let at = known.unwrap_or(all.len());
+        if at == all.len() {
             all.push(Self {
                 route,
                 outside,
                 function,
                 lines: Vec::new(),
             });
-            all.len() - 1
-        });
+        }
         &mut all[at]
     }
 
@@ -127,20 +128,24 @@ impl<'a> Chain<'a> {
 
     /// Returns whether these frames are at another line of the chain.
     fn leads_on(&self, line: &Line<'_>, frames: &[String]) -> bool {
-        let at = frames.get(self.outside.len());
-        frames.starts_with(self.outside)
-            && self
-                .lines
-                .iter()
-                .any(|other| other.frame != line.frame && at.is_some_and(|at| at == other.frame))
+        if !frames.starts_with(self.outside) {
+            return false;
+        }
+        let Some(at) = frames.get(self.outside.len()) else {
+            return false;
+        };
+        let mut lines = self.lines.iter();
+        lines.any(|other| other.frame != line.frame && other.frame == at)
     }
 
     /// Returns whether most of these waits are for a database.
     fn is_of_database(&self) -> bool {
         let mut of_database = 0.0;
-        for place in self.lines.iter().flat_map(|line| &line.places) {
-            if place.kind() == Some(WaitKind::Database) {
-                of_database += place.in_flight;
+        for line in &self.lines {
+            for place in &line.places {
+                if place.kind() == Some(WaitKind::Database) {
+                    of_database += place.in_flight;
+                }
             }
         }
         of_database * 2.0 > self.in_flight().0

@@ -2,8 +2,9 @@
 
 use ecosystem::WaitKind;
 
-use crate::evidence::{Evidence, Release, Requests};
+use crate::evidence::{Evidence, Release, Requests, innermost_line};
 use crate::finding::{Finding, Words};
+use crate::threads::seen::Inside;
 use crate::thresholds::{
     DROPPED, EVEN_GAP, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE, ONE_TASK_SHARE,
     ONE_TASK_STANDSTILL, ONE_TASK_WEIGHT, SEEN_ENDS,
@@ -47,9 +48,17 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 /// Returns the code that lets nearly all of the waiting requests go, and its innermost line of the service.
 fn released<'a>(requests: &'a Requests, waiting: &Waiting) -> Option<(&'a Release, &'a str)> {
     let release = requests.release_of(waiting.place())?;
-    let mut lines = release.by.iter().rev().map(String::as_str);
-    let by = lines.find(|by| by.ends_with(')') && !by.starts_with('('))?;
-    (release.share >= ONE_TASK_SHARE).then_some((release, by))
+    let by = innermost_line(&release.by)?;
+    if release.share < ONE_TASK_SHARE {
+        return None;
+    }
+    Some((release, by))
+}
+
+/// Returns where threads run the function of the line `by`.
+fn inside(evidence: &Evidence, by: &str) -> Option<Inside> {
+    let (function, ..) = parts(by)?;
+    evidence.inside(function)
 }
 
 /// Returns whether one task alone answers the requests that queue for it, and works for one of them at a time, as far as
@@ -58,8 +67,12 @@ fn answers_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release,
     // Only an answer is of a request of its own. A piece of news is for all who wait.
     let is_answer = waiting.wait.what == "an answer of another task";
     let is_queue = is_answer && release.tasks == 1 && waiting.in_flight >= ONE_TASK_QUEUE;
-    let inside = parts(by).and_then(|(function, ..)| evidence.inside(function));
-    if !is_queue || inside.is_some_and(|inside| inside.runs_a_set) {
+    if !is_queue {
+        return false;
+    }
+    if let Some(inside) = inside(evidence, by)
+        && inside.runs_a_set
+    {
         return false;
     }
     // A task that has several at a time, or answers a batch, gives some answers at once.
@@ -80,8 +93,7 @@ fn one_by_one(evidence: &Evidence, waiting: &Waiting, by: &str) -> Finding {
         "{} They queue for one task, which answers at {by}",
         waiting.headline()
     );
-    let inside = parts(by).and_then(|(function, ..)| evidence.inside(function));
-    if let Some(inside) = inside {
+    if let Some(inside) = inside(evidence, by) {
         headline = format!("{headline} and works at {}", inside.most);
         seen = format!("{seen} Threads run it at {}.", inside.places);
     }

@@ -18,10 +18,10 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
             continue;
         }
         // A feed that never ends waits for news, on purpose.
-        let is_body = requests
-            .route(&waiting.place().route)
-            .is_some_and(|route| route.is_part);
-        if !is_body || waiting.ms.is_none_or(|ms| ms < ONE_TASK_MS) {
+        let Some(route) = requests.route(&waiting.place().route) else {
+            continue;
+        };
+        if !route.is_part || waiting.ms.is_none_or(|ms| ms < ONE_TASK_MS) {
             continue;
         }
         let Some((sender, inside)) = sender(evidence, requests, &waiting) else {

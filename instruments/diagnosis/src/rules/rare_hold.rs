@@ -3,6 +3,7 @@
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
 use crate::rules::computing_worker::{Computing, held};
+use crate::threads::Hold;
 use crate::thresholds::{HELD_LONG, HOLD_MOMENTS, RARE_HOLD_WEIGHT};
 use ecosystem::WaitKind;
 
@@ -15,12 +16,11 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     if held < HELD_LONG || Computing::of(evidence).is_some() {
         return Vec::new();
     }
-    let mut longest = None;
+    let mut longest: Option<&Hold> = None;
     for thread in threads.run_requests() {
         for hold in &thread.holds {
-            let is_longer = |other: &&crate::threads::Hold| hold.cpu_s > other.cpu_s;
             let is_long = hold.moments >= HOLD_MOMENTS && hold.cpu_s >= HELD_LONG / 2.0;
-            if is_long && longest.as_ref().is_none_or(is_longer) {
+            if is_long && longest.is_none_or(|other| hold.cpu_s > other.cpu_s) {
                 longest = Some(hold);
             }
         }
@@ -56,11 +56,12 @@ fn slow_route(evidence: &Evidence) -> Option<(&str, f64)> {
     let requests = evidence.requests.as_ref()?;
     let mut slowest: Option<(&str, f64)> = None;
     for route in requests.whole() {
-        let runs = requests
-            .places
-            .iter()
-            .filter(|place| place.route == route.name && place.kind() == Some(WaitKind::Running));
-        let running: f64 = runs.map(|place| place.in_flight).sum();
+        let mut running = 0.0;
+        for place in &requests.places {
+            if place.route == route.name && place.kind() == Some(WaitKind::Running) {
+                running += place.in_flight;
+            }
+        }
         let Some(ms) = route.mean_ms(evidence.seconds) else {
             continue;
         };

@@ -17,10 +17,11 @@ pub(crate) fn full_blocking_pool(evidence: &Evidence) -> Vec<Finding> {
         if waited < POOL_WAIT || !is_usual {
             continue;
         }
-        let at_work = evidence.threads.as_ref();
-        let at_work = at_work.and_then(|threads| threads.at_work_on_blocking_threads());
+
         let mut seen = format!("A job waited {:.0} ms for a thread.", waited * 1e3);
-        if let Some(place) = at_work {
+        if let Some(threads) = &evidence.threads
+            && let Some(place) = threads.at_work_on_blocking_threads()
+        {
             seen = format!("{seen} Its threads are at {place}.");
         }
         let words = Words {
@@ -110,8 +111,9 @@ fn by_busy(evidence: &Evidence) -> impl Iterator<Item = (&Runtime, f64)> {
 
 /// Runtimes of one kind have one name, but for a number, and as many workers.
 fn kind(runtime: &Runtime) -> (&str, usize) {
-    let is_number = |c: char| c.is_ascii_digit() || matches!(c, ' ' | '-' | '_' | ':');
-    let name = runtime.name.trim_end_matches(is_number);
+    let name = &runtime.name;
+    let name =
+        name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-' | '_' | ':'));
     (name, runtime.held_worst.len())
 }
 

@@ -1,6 +1,6 @@
 //! Futures that a request has and does not poll keep what they hold.
 
-use crate::evidence::{Evidence, Unpolled};
+use crate::evidence::{Evidence, Unpolled, innermost_line};
 use crate::finding::{Finding, Words};
 use crate::thresholds::{UNPOLLED_REQUESTS, UNPOLLED_WEIGHT};
 
@@ -17,9 +17,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 }
 
 fn finding(unpolled: &Unpolled) -> Finding {
-    let mut lines = unpolled.frames.iter().rev();
-    let line = lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('));
-    let line = line.map_or("an unknown place", String::as_str);
+    let line = innermost_line(&unpolled.frames).unwrap_or("an unknown place");
     let route = unpolled.frames.first().map_or("", String::as_str);
     let instead = unpolled.instead.get(1..).unwrap_or_default().join(", ");
     let mut seen = format!(

@@ -37,23 +37,21 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 
 /// Returns the level and the weight of a wait as a finding; None if it is no finding.
 pub(crate) fn judged(waiting: &Waiting) -> Option<(Level, f64)> {
-    let weight = |base: f64| base + waiting.share / 2.0;
     let is_much = waiting.share >= MUCH_OF_ROUTE;
     let is_most = waiting.share >= MOST_OF_ROUTE;
-    match waiting.kind() {
-        WaitKind::Lock | WaitKind::Pool => {
-            (is_much && waiting.is_queue()).then(|| (Level::Fault, weight(WAIT_WEIGHT)))
+    // An ordinary statement has no sentence of its own.
+    let is_ordinary = !waiting.wait.what.starts_with('(');
+    let (level, weight) = match waiting.kind() {
+        WaitKind::Lock | WaitKind::Pool if is_much && waiting.is_queue() => {
+            (Level::Fault, WAIT_WEIGHT)
         }
-        WaitKind::NewConnection => is_much.then(|| (Level::Fault, weight(WAIT_WEIGHT))),
-        // An ordinary statement has no sentence of its own.
-        WaitKind::Database => (is_much && waiting.wait.what.starts_with('('))
-            .then(|| (Level::Fault, weight(WAIT_WEIGHT))),
-        WaitKind::Limit | WaitKind::Queue => {
-            is_most.then(|| (Level::Bound, weight(IN_A_ROW_WEIGHT)))
-        }
-        WaitKind::Client => is_most.then(|| (Level::Fault, weight(SLOW_CLIENT_WEIGHT))),
-        _ => None,
-    }
+        WaitKind::NewConnection if is_much => (Level::Fault, WAIT_WEIGHT),
+        WaitKind::Database if is_much && !is_ordinary => (Level::Fault, WAIT_WEIGHT),
+        WaitKind::Limit | WaitKind::Queue if is_most => (Level::Bound, IN_A_ROW_WEIGHT),
+        WaitKind::Client if is_most => (Level::Fault, SLOW_CLIENT_WEIGHT),
+        _ => return None,
+    };
+    Some((level, weight + waiting.share / 2.0))
 }
 
 /// Returns whether what the pool lent is at work for the requests that have it: they await the answer of a database or
@@ -80,9 +78,8 @@ fn at_work(waiting: &Waiting, requests: &Requests) -> f64 {
 /// Returns whether requests wait for a lock, now and then and all at once, while one of them makes what the others will
 /// find: most requests of the route do not wait there, and its holder is a request past it.
 fn is_single_flight(waiting: &Waiting, requests: &Requests) -> bool {
-    let in_bursts = waiting
-        .ms
-        .is_some_and(|ms| equal_work::comes_in_bursts(requests, waiting, ms));
+    let Some(ms) = waiting.ms else { return false };
+    let in_bursts = equal_work::comes_in_bursts(requests, waiting, ms);
     waiting.kind() == WaitKind::Lock && in_bursts && waiting.past(requests).is_some()
 }
 

@@ -42,16 +42,15 @@ pub(crate) fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
         return false;
     };
     let mut waits = 0.0;
-    for place in requests
-        .places
-        .iter()
-        .filter(|place| place.route == route.name)
-    {
-        let is_wait = place.kind().is_some_and(|kind| {
+    for place in &requests.places {
+        let is_wait = match place.kind() {
+            Some(WaitKind::Queue) => true,
             // Two tasks whose channels are full wait for each other with the answers that requests wait for.
-            is_of_holders(kind) || kind == WaitKind::Queue || of_queue && kind == WaitKind::Channel
-        });
-        if is_wait {
+            Some(WaitKind::Channel) => of_queue,
+            Some(kind) => is_of_holders(kind),
+            None => false,
+        };
+        if is_wait && place.route == route.name {
             waits += place.in_flight;
         }
     }
@@ -69,9 +68,7 @@ fn held_and_awaited<'a>(
 ) -> Option<(&'a str, &'a str)> {
     let here = waiting.place();
     for other in &requests.places {
-        let is_same = other.wait.map(|wait| (wait.kind, leaf_type(other)))
-            == Some((waiting.kind(), leaf_type(here)));
-        if !is_same {
+        if other.kind() != Some(waiting.kind()) || leaf_type(other) != leaf_type(here) {
             continue;
         }
         for (first, second) in [(here, other), (other, here)] {
@@ -85,8 +82,13 @@ fn held_and_awaited<'a>(
 
 /// The type that is waited for, without its method: a lock to read and to write is one.
 fn leaf_type(place: &Place) -> &str {
-    let leaf = place.frames.last().map_or("", String::as_str);
-    leaf.rsplit_once("::").map_or(leaf, |(of_type, _)| of_type)
+    let Some(leaf) = place.frames.last() else {
+        return "";
+    };
+    match leaf.rsplit_once("::") {
+        Some((of_type, _)) => of_type,
+        None => leaf,
+    }
 }
 
 /// The line of the innermost own function at `first`, if requests at `second` are in the same function further on.
@@ -150,7 +152,7 @@ fn stuck(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding
 
 /// Requests whose holder waits for something else, which does not come.
 fn held_up(waiting: &Waiting, requests: &Requests, past: &Place) -> Finding {
-    let what = past.wait.map_or("something else", |wait| wait.what);
+    let what = past.what().unwrap_or("something else");
     let at = past.line().unwrap_or("an unknown place");
     let words = Words {
         headline: format!(
@@ -198,9 +200,10 @@ fn not_received(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> 
 
 /// For how long nothing finished.
 fn standstill(waiting: &Waiting, requests: &Requests) -> String {
-    let route = requests.route(&waiting.place().route);
-    let (seconds, in_flight) =
-        route.map_or((0.0, 0.0), |route| (route.standstill, route.in_flight));
+    let (seconds, in_flight) = match requests.route(&waiting.place().route) {
+        Some(route) => (route.standstill, route.in_flight),
+        None => (0.0, 0.0),
+    };
     format!("No request of this route finished for {seconds:.1} s, with {in_flight:.1} in flight.")
 }
 
