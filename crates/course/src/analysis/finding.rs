@@ -185,10 +185,16 @@ impl Finding {
 
     /// Returns whether a figure that the claim is judged by is missing.
     pub fn is_incomplete(&self) -> bool {
-        let lacks = |bound: Option<Bound>, figure: Option<f64>| bound.is_some() && figure.is_none();
-        lacks(self.claim.problem, self.problem)
-            || lacks(self.claim.solution, self.fix)
-            || lacks(self.claim.ratio, self.ratio)
+        for (bound, figure) in [
+            (self.claim.problem, self.problem),
+            (self.claim.solution, self.fix),
+            (self.claim.ratio, self.ratio),
+        ] {
+            if bound.is_some() && figure.is_none() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns whether the claim does not hold because a figure is missing.

@@ -257,21 +257,23 @@ impl Proof {
         // Only this thread reports events.
         let (program, chapter, interrupt) = (bench.program, bench.chapter, bench.interrupt);
         let arguments = bench.arguments;
-        let aside = |(variant, kind)| {
-            let silent = Bench {
-                arguments,
-                ..Bench::new(program, chapter, interrupt, &|_| ())
-            };
-            profile(&silent, variant, kind)
-        };
         let mut taken = Vec::new();
-        for [(variant, kind), other] in at_once {
+        for [(variant, kind), (other_variant, other_kind)] in at_once {
             let (one, other) = std::thread::scope(|scope| {
-                let other = scope.spawn(|| aside(other));
+                let other = scope.spawn(|| {
+                    let silent = Bench {
+                        arguments,
+                        ..Bench::new(program, chapter, interrupt, &|_| ())
+                    };
+                    profile(&silent, other_variant, other_kind)
+                });
                 (profile(bench, variant, kind), other.join())
             });
-            // Pass on a panic of the other thread.
-            let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let other = match other {
+                Ok(other) => other,
+                // Pass on a panic of the other thread.
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
             taken.extend([one?, other?]);
         }
         for data in taken {
@@ -362,9 +364,9 @@ impl Proof {
     ) -> Result<Heard, RunError> {
         for step in steps {
             let label = label(step);
-            let is_kept = |round: &&Round| round.purpose != Purpose::Disturbed;
-            let before = self.rounds.iter().filter(is_kept).count();
-            (bench.observer)(Event::Begins(before + 1, total, &label));
+            let rounds = self.rounds.iter();
+            let before = rounds.filter(|round| round.purpose != Purpose::Disturbed);
+            (bench.observer)(Event::Begins(before.count() + 1, total, &label));
             let chapter = self.chapter.clone();
             let bench = Bench {
                 chapter: &chapter,

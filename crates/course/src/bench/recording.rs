@@ -98,7 +98,9 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
         nginx = Nginx::start(&order.bench, order.folder)?;
     }
     let mut arguments = order.bench.arguments.to_vec();
-    arguments.extend(nginx.iter().flat_map(Nginx::arguments));
+    if let Some(nginx) = &nginx {
+        arguments.extend(nginx.arguments());
+    }
     let bench = Bench {
         arguments: &arguments,
         ..order.bench.clone()
@@ -120,19 +122,21 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
         profiles: Vec::new(),
         instructions: Vec::new(),
     };
-    let so_far = |proof: &Proof| with(&nothing_yet, proof);
     let (proof_began, decided_s) = (Instant::now(), OnceCell::new());
-    // Readers study a capture closely, so it takes all triplets even if fewer decide.
-    let is_enough = |proof: &Proof| {
-        let is_decided = verdict::is_decided(&so_far(proof));
+    let mut proof = proof::run(&bench, order.variant, &|proof| {
+        let is_decided = verdict::is_decided(&with(&nothing_yet, proof));
         if is_decided {
             decided_s.get_or_init(|| proof_began.elapsed().as_secs_f64());
         }
+        // Readers study a capture closely, so it takes all triplets even if fewer decide.
         is_decided && order.counts.is_none()
-    };
-    let mut proof = proof::run(&bench, order.variant, &is_enough)?;
+    })?;
     let decided_s = *decided_s.get_or_init(|| proof_began.elapsed().as_secs_f64());
-    say(&decided(&so_far(&proof), decided_s, order.profiles));
+    say(&decided(
+        &with(&nothing_yet, &proof),
+        decided_s,
+        order.profiles,
+    ));
     if order.profiles {
         let chapter = proof.chapter.clone();
         let bench = Bench {
@@ -174,7 +178,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
         decided_s,
         record: Record {
             instructions,
-            ..so_far(&proof)
+            ..with(&nothing_yet, &proof)
         },
         profiles: proof.profiles,
     })
@@ -186,8 +190,9 @@ fn with(nothing_yet: &Record, proof: &Proof) -> Record {
     record.chapter.clone_from(&proof.chapter);
     record.environment.optimised = proof.optimised;
     record.rounds.clone_from(&proof.rounds);
-    let profiles = proof.profiles.iter().map(|data| data.profile.clone());
-    record.profiles = profiles.collect();
+    for data in &proof.profiles {
+        record.profiles.push(data.profile.clone());
+    }
     record
 }
 

@@ -189,10 +189,13 @@ impl Server {
 
     fn ended(&mut self) -> ServerError {
         // Its output is closed; give the exit itself a moment.
-        let status = self.child.exit_within(Duration::from_secs(2));
+        let status = match self.child.exit_within(Duration::from_secs(2)) {
+            Some(status) => status.to_string(),
+            None => "its output is closed".to_owned(),
+        };
         ServerError::Ended {
             variant: self.variant.clone(),
-            status: status.map_or("its output is closed".to_owned(), |s| s.to_string()),
+            status,
             stderr: self.errors.at_the_end() + &self.why_ended(),
         }
     }
@@ -324,7 +327,10 @@ fn memory_limit() -> Option<u64> {
         system.refresh_memory();
         let own = system.cgroup_limits().map(|limits| limits.total_memory);
         let all = own.unwrap_or(u64::MAX).min(system.total_memory());
-        (all > 0).then_some(all / 2)
+        if all == 0 {
+            return None;
+        }
+        Some(all / 2)
     })
 }
 
@@ -332,15 +338,16 @@ fn memory_limit() -> Option<u64> {
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
 fn addresses(line: &str) -> Vec<SocketAddr> {
-    line.split("http://")
-        .skip(1)
-        .filter_map(|rest| {
-            rest.split(|c: char| c == ',' || c.is_whitespace())
-                .next()?
-                .parse()
-                .ok()
-        })
-        .collect()
+    let mut addresses = Vec::new();
+    for rest in line.split("http://").skip(1) {
+        let mut words = rest.split(|c: char| c == ',' || c.is_whitespace());
+        if let Some(word) = words.next()
+            && let Ok(address) = word.parse()
+        {
+            addresses.push(address);
+        }
+    }
+    addresses
 }
 
 #[cfg(test)]

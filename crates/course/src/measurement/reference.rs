@@ -37,32 +37,42 @@ pub fn look_up(
         let what = error.message();
         format!("{shown_as}: not understood ({what}); mend the TOML at that place.")
     })?;
-    references
-        .iter()
-        .map(|reference| {
-            let table = figures.get(&reference.source);
-            let mut value = table;
-            for key in reference.figure.split('.') {
-                value = value.and_then(|value| value.get(key));
-            }
-            let value = value.and_then(in_words).ok_or_else(|| {
-                format!(
-                    "{shown_as}: there is no figure `{}` under [{}]; correct the [[reference]] in \
-                         chapter.toml or add the figure.",
-                    reference.figure, reference.source
-                )
-            })?;
-            let code = table.and_then(|table| table.get("url_of_code")?.as_str());
-            Ok(Published {
-                label: reference.label.clone(),
-                value,
-                source: reference.source.clone(),
-                figure: reference.figure.clone(),
-                code: code.map(str::to_owned),
-                caveat: reference.caveat.clone(),
-            })
-        })
-        .collect()
+    let mut published = Vec::new();
+    for reference in references {
+        let Some((value, code)) = value_and_code(&figures, reference) else {
+            return Err(format!(
+                "{shown_as}: there is no figure `{}` under [{}]; correct the [[reference]] in \
+                 chapter.toml or add the figure.",
+                reference.figure, reference.source
+            ));
+        };
+        published.push(Published {
+            label: reference.label.clone(),
+            value,
+            source: reference.source.clone(),
+            figure: reference.figure.clone(),
+            code,
+            caveat: reference.caveat.clone(),
+        });
+    }
+    Ok(published)
+}
+
+/// Finds a figure, and the address of the code that it is about, if its source has one.
+fn value_and_code(
+    figures: &toml::Table,
+    reference: &Reference,
+) -> Option<(String, Option<String>)> {
+    let table = figures.get(&reference.source)?;
+    let mut value = table;
+    for key in reference.figure.split('.') {
+        value = value.get(key)?;
+    }
+    let code = match table.get("url_of_code") {
+        Some(toml::Value::String(code)) => Some(code.clone()),
+        _ => None,
+    };
+    Some((in_words(value)?, code))
 }
 
 /// Formats a number or a string. The elements of an array, such as a figure for each stage, are joined by

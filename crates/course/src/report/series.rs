@@ -102,8 +102,6 @@ pub fn table(proofs: &[Proof]) -> String {
     }
     let mut text = Table::new(columns, rows).markdown();
     if let (Some(first), Some(last)) = (started.first(), started.last()) {
-        // Shortens `2026-01-31T12:59:59Z` to `2026-01-31 12:59`.
-        let minute = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
@@ -114,6 +112,11 @@ pub fn table(proofs: &[Proof]) -> String {
         );
     }
     text
+}
+
+/// Shortens `2026-01-31T12:59:59Z` to `2026-01-31 12:59`.
+fn minute(time: &str) -> String {
+    time.get(..16).unwrap_or(time).replace('T', " ")
 }
 
 /// Formats one proof.

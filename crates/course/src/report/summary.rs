@@ -82,20 +82,21 @@ impl Summary {
 
 impl GeneratorSummary {
     fn of(record: &Record) -> Self {
-        let judged = || {
+        let (mut name, mut cpu_share) = (None, None::<f64>);
+        for round in &record.rounds {
             // Rounds for a root cause alone may have few users.
-            record
-                .rounds
-                .iter()
-                .filter(|round| round.is_judged() && round.purpose != Purpose::RootCause)
-        };
-        let shares = judged().filter_map(|round| round.outcome.generator.cpu_share);
+            if !round.is_judged() || round.purpose == Purpose::RootCause {
+                continue;
+            }
+            let generator = &round.outcome.generator;
+            name.get_or_insert(generator.name);
+            if let Some(share) = generator.cpu_share {
+                cpu_share = Some(cpu_share.unwrap_or(share).max(share));
+            }
+        }
         Self {
-            name: judged()
-                .map(|round| round.outcome.generator.name)
-                .next()
-                .unwrap_or(GeneratorKind::Embedded),
-            cpu_share: shares.reduce(f64::max),
+            name: name.unwrap_or(GeneratorKind::Embedded),
+            cpu_share,
             users: record.chapter.effect_scenario().users,
         }
     }

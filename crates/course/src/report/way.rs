@@ -86,9 +86,10 @@ impl Scores {
     fn both(&self, before: usize, after: usize) -> Vec<(f64, f64)> {
         let mut both = Vec::new();
         for round in &self.rounds {
-            let score = |place: usize| round.get(place).copied().flatten();
-            if let (Some(earlier), Some(later)) = (score(before), score(after)) {
-                both.push((earlier, later));
+            if let Some(Some(earlier)) = round.get(before)
+                && let Some(Some(later)) = round.get(after)
+            {
+                both.push((*earlier, *later));
             }
         }
         both

@@ -74,21 +74,20 @@ pub(super) fn barrier(hold_ms: f64, users: u32, think: f64, write_share: f64) ->
 pub(super) fn amdahl(removes: &str, left: f64, gain: f64) -> Option<Prediction> {
     let share = (1.0 - 1.0 / gain) / (1.0 - left);
     let ratio = 1.0 / (1.0 - share);
-    (0.0..1.0).contains(&share).then(|| {
-        Prediction::of_gain(
-            ratio,
-            format!(
-                "With {} of the work of {} left, the service answers {} times as many requests. This \
-                 work therefore takes {} of a request's time; without it, the service would answer \
-                 1 / (1 - {share:.4}) = {} times as many.",
-                figures::percent(left),
-                removes,
-                figures::ratio(gain),
-                figures::share(share),
-                figures::ratio(ratio)
-            ),
-        )
-    })
+    if !(0.0..1.0).contains(&share) {
+        return None;
+    }
+    let sentence = format!(
+        "With {} of the work of {} left, the service answers {} times as many requests. This work \
+         therefore takes {} of a request's time; without it, the service would answer \
+         1 / (1 - {share:.4}) = {} times as many.",
+        figures::percent(left),
+        removes,
+        figures::ratio(gain),
+        figures::share(share),
+        figures::ratio(ratio)
+    );
+    Some(Prediction::of_gain(ratio, sentence))
 }
 
 /// Returns the change of [`amdahl`]'s prediction in per cent, for a change of the probe's gain by 1 %.
@@ -143,21 +142,20 @@ pub(super) fn overload(permits: u32, hold_s: f64, scenario: &Scenario) -> Option
         at_best += rate * (phase.seconds - late) + capacity * late;
         bounded.length = bounded.length.min(longest);
     }
+    if in_time.is_nan() || in_time <= 0.0 {
+        return None;
+    }
     let ratio = at_best / in_time;
-    (in_time > 0.0).then(|| {
-        Prediction::of_gain(
-            ratio,
-            format!(
-                "{permits} permits, each held for {}, let {} requests per second pass. The queue grows to {}, and {} of \
-                 the last phase pass before answers are in time again; with a bounded queue {} times as many are.",
-                figures::milliseconds(1e3 * hold_s),
-                figures::count(capacity.round()),
-                figures::count(grown.round()),
-                figures::milliseconds(1e3 * late_s),
-                figures::ratio(ratio)
-            ),
-        )
-    })
+    let sentence = format!(
+        "{permits} permits, each held for {}, let {} requests per second pass. The queue grows to {}, and {} of the last \
+         phase pass before answers are in time again; with a bounded queue {} times as many are.",
+        figures::milliseconds(1e3 * hold_s),
+        figures::count(capacity.round()),
+        figures::count(grown.round()),
+        figures::milliseconds(1e3 * late_s),
+        figures::ratio(ratio)
+    );
+    Some(Prediction::of_gain(ratio, sentence))
 }
 
 /// A queue as a fluid.

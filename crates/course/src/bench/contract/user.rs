@@ -268,9 +268,10 @@ impl User {
 
 async fn exchanged(address: SocketAddr, requests: Vec<Request>) -> io::Result<Vec<u8>> {
     let last = requests.len().saturating_sub(1);
-    let wire = requests.iter().enumerate();
-    let wire = wire.flat_map(|(place, one)| on_the_wire(one, address, place == last));
-    let wire: Vec<u8> = wire.collect();
+    let mut wire = Vec::new();
+    for (place, request) in requests.iter().enumerate() {
+        wire.extend(on_the_wire(request, address, place == last));
+    }
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(&wire).await?;
     let mut answers = Vec::new();

@@ -33,7 +33,7 @@ pub fn run(
     let whole = ramp + load.warm_up + load.duration;
     let task = Task::new(TOOL, *settings, whole, load.duration, usize::MAX)?;
     let version = version(settings)?;
-    let arguments = |command: &mut Command| {
+    let ended = task.run(&[], |command| {
         command.args(["run", "--quiet", "--no-color", "--no-usage-report"]);
         command.arg("--summary-export").arg(task.summary_path());
         if !load.keep_alive {
@@ -49,8 +49,7 @@ pub fn run(
             tell(&name.to_uppercase().replace('-', "_"), value.to_string());
         }
         command.arg(settings.script);
-    };
-    let ended = task.run(&[], arguments)?;
+    })?;
     read(&ended, version, load)
 }
 

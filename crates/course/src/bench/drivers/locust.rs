@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -43,7 +42,7 @@ pub fn run(
     let whole = Duration::from_secs(exact.as_secs() + u64::from(exact.subsec_nanos() > 0));
     // Python runs on one CPU at a time.
     let task = Task::new(TOOL, *settings, whole, load.duration, 1)?;
-    let arguments = |command: &mut Command| {
+    let ended = task.run(&[], |command| {
         command
             // No __pycache__ in the reader's clone.
             .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -59,8 +58,7 @@ pub fn run(
         for (name, value) in super::told(load, settings, think, warm_up) {
             command.arg(format!("--{name}")).arg(value.to_string());
         }
-    };
-    let ended = task.run(&[], arguments)?;
+    })?;
     read(load.users, &ended)
 }
 

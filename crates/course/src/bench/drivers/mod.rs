@@ -25,16 +25,19 @@ fn told(
     think: Duration,
     warm_up: Duration,
 ) -> [(&'static str, f64); 6] {
-    let writes = load.routes.get(1).map_or(0.0, |writes| writes.weight);
-    let bystander = load.bystander.as_ref();
+    let write_share = match load.routes.get(1) {
+        Some(writes) => writes.weight,
+        None => 0.0,
+    };
+    let bystanders_per_second = match &load.bystander {
+        Some(bystander) => bystander.per_second,
+        None => 0.0,
+    };
     let alone = settings.alone.unwrap_or_default();
     [
         ("think", think.as_secs_f64()),
-        ("write-share", writes),
-        (
-            "bystanders-per-second",
-            bystander.map_or(0.0, |bystander| bystander.per_second),
-        ),
+        ("write-share", write_share),
+        ("bystanders-per-second", bystanders_per_second),
         ("warm-up", warm_up.as_secs_f64()),
         ("time-out", load.time_out.as_secs_f64()),
         ("alone-ms", alone.as_secs_f64() * 1000.0),

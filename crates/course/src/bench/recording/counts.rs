@@ -53,41 +53,46 @@ pub(super) fn instructions(
                 .to_owned(),
         ));
     };
-    let run = |variant: &str, rounds: u32| {
-        let mut counting = Command::new(&valgrind);
-        counting
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(example)
-            .args([variant, &rounds.to_string()]);
-        let said = Starting::of(&counting).output(bench.interrupt, TIMEOUT, KEPT);
-        let said = said.map_err(RunError::of_child("valgrind cannot be run"))?;
-        let said = said.map(|said| String::from_utf8_lossy(&said.stderr).into_owned());
-        said.ok_or_else(|| {
-            let minutes = TIMEOUT.as_secs() / 60;
-            RunError::Outside(format!("valgrind ran for over {minutes} minutes"))
-        })
-    };
-    counting
-        .variants
-        .iter()
-        .map(|variant| {
-            let shorter = run(variant, counting.rounds)?;
-            let longer = run(variant, 2 * counting.rounds)?;
-            let counted = per_round(&shorter, &longer, counting.rounds).ok_or_else(|| {
-                RunError::Outside(format!(
-                    "callgrind counted nothing of `{} {variant}`; it said: {}",
-                    counting.example,
-                    shorter.lines().last().unwrap_or_default()
-                ))
-            })?;
-            (bench.observer)(Event::Said(&format!(
-                "        instructions of the {variant}: {counted:.1} a {}",
-                counting.unit
+    let mut instructions = Vec::new();
+    for variant in &counting.variants {
+        let mut said = Vec::new();
+        for rounds in [counting.rounds, 2 * counting.rounds] {
+            let mut callgrind = Command::new(&valgrind);
+            callgrind
+                .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+                .arg(example)
+                .args([variant, &rounds.to_string()]);
+            said.push(stderr_of(&callgrind, bench)?);
+        }
+        let Some(counted) = per_round(&said[0], &said[1], counting.rounds) else {
+            return Err(RunError::Outside(format!(
+                "callgrind counted nothing of `{} {variant}`; it said: {}",
+                counting.example,
+                said[0].lines().last().unwrap_or_default()
             )));
-            Ok(Instructions {
-                variant: variant.clone(),
-                per_round: counted,
-            })
-        })
-        .collect()
+        };
+        (bench.observer)(Event::Said(&format!(
+            "        instructions of the {variant}: {counted:.1} a {}",
+            counting.unit
+        )));
+        instructions.push(Instructions {
+            variant: variant.clone(),
+            per_round: counted,
+        });
+    }
+    Ok(instructions)
+}
+
+/// Runs valgrind, and returns what it wrote to stderr.
+fn stderr_of(valgrind: &Command, bench: &Bench<'_>) -> Result<String, RunError> {
+    let ended = Starting::of(valgrind)
+        .output(bench.interrupt, TIMEOUT, KEPT)
+        .map_err(RunError::of_child("valgrind cannot be run"))?;
+    let Some(output) = ended else {
+        let minutes = TIMEOUT.as_secs() / 60;
+        return Err(RunError::Outside(format!(
+            "valgrind ran for over {minutes} minutes"
+        )));
+    };
+    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
 }

@@ -45,9 +45,11 @@ impl Nginx {
         let Some(baselines) = bench.chapter.baselines().cloned() else {
             return Ok(None);
         };
-        let nginx = nginx().ok_or_else(|| {
-            failed("nginx is not installed: https://nginx.org, or `apt install nginx-light`")
-        })?;
+        let Some(nginx) = nginx() else {
+            return Err(failed(
+                "nginx is not installed: https://nginx.org, or `apt install nginx-light`",
+            ));
+        };
         let address = address(&baselines.nginx_upstream)?;
         if TcpStream::connect_timeout(&address, TIMEOUT).is_ok() {
             return Err(failed(format!(
@@ -106,9 +108,11 @@ pub(super) fn start_go(
     baselines: &Baselines,
 ) -> Result<(Outside, SocketAddr), RunError> {
     let source = &baselines.go;
-    let go = child::find("go").ok_or_else(|| {
-        failed("Go is not installed, and this capture measures a service in Go: https://go.dev/dl")
-    })?;
+    let Some(go) = child::find("go") else {
+        return Err(failed(
+            "Go is not installed, and this capture measures a service in Go: https://go.dev/dl",
+        ));
+    };
     let own = temporary()?;
     let program = own.path().join("baseline");
     let mut go = Command::new(go);

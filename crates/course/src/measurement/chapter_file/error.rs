@@ -32,10 +32,12 @@ impl ChapterFileError {
             .replace("unknown field", "unknown key")
             .replace("expected u32", "expected a whole number, 0 or more")
             .replace("expected f64", "expected a number");
-        let line = |start: usize| 1 + text.get(..start).unwrap_or(text).matches('\n').count();
         Self {
             file: file.to_owned(),
-            line: error.span().map(|span| line(span.start)),
+            line: error.span().map(|span| {
+                let before = text.get(..span.start).unwrap_or(text);
+                1 + before.matches('\n').count()
+            }),
             what: in_a_line(&what),
         }
     }

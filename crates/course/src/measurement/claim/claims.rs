@@ -71,15 +71,8 @@ impl TryFrom<Vec<Claim>> for Claims {
     type Error = String;
 
     fn try_from(mut list: Vec<Claim>) -> Result<Self, String> {
-        let first = |role: Role, name: &str| {
-            list.iter()
-                .position(|claim| claim.role == role)
-                .ok_or_else(|| format!("no claim has the role `{name}`; add one to [[claims]]"))
-        };
-        let (effect, root_cause) = (
-            first(Role::Effect, "effect")?,
-            first(Role::RootCause, "root_cause")?,
-        );
+        let effect = first(&list, Role::Effect, "effect")?;
+        let root_cause = first(&list, Role::RootCause, "root_cause")?;
         let own = list[effect].clone();
         let (Some(scenario), false, Some(_)) = (
             own.scenario,
@@ -130,6 +123,16 @@ impl TryFrom<Vec<Claim>> for Claims {
             effect,
             root_cause,
         })
+    }
+}
+
+/// Returns the place of the first claim with this role, which `chapter.toml` calls `name`.
+fn first(list: &[Claim], role: Role, name: &str) -> Result<usize, String> {
+    match list.iter().position(|claim| claim.role == role) {
+        Some(place) => Ok(place),
+        None => Err(format!(
+            "no claim has the role `{name}`; add one to [[claims]]"
+        )),
     }
 }
 

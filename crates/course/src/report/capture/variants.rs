@@ -131,10 +131,14 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Option<String> {
         );
     }
     let title = format!("Cause against effect, {users}");
-    let label = |value| cause.unit.text(value);
-    let across = Direction::new(cause.label(), &label);
     let up = Direction::new(&matrix.title.to_lowercase(), &up_label);
-    plots::xy(&title, &across, &up, &series, false)
+    plots::xy(
+        &title,
+        &Direction::new(cause.label(), &|value| cause.unit.text(value)),
+        &up,
+        &series,
+        false,
+    )
 }
 
 fn rounds<'a>(record: &'a Record, scenario: &str, variant: &str) -> Vec<&'a Round> {

@@ -25,15 +25,13 @@ impl Summary {
         for row in &self.rows {
             line(row.label, &self.in_words(row));
         }
-        let share = self.generator.cpu_share.map_or_else(
-            || "its share of the CPU time is unknown".to_owned(),
-            |share| {
-                format!(
-                    "it used at most {} of its CPU time",
-                    figures::percent(share)
-                )
-            },
-        );
+        let share = match self.generator.cpu_share {
+            Some(share) => format!(
+                "it used at most {} of its CPU time",
+                figures::percent(share)
+            ),
+            None => "its share of the CPU time is unknown".to_owned(),
+        };
         line(
             "Generator",
             &format!(
@@ -43,11 +41,10 @@ impl Summary {
             ),
         );
         if !self.reference.is_empty() {
-            let figures: Vec<_> = self
-                .reference
-                .iter()
-                .map(|published| format!("{} ({})", published.value, published.label))
-                .collect();
+            let mut figures = Vec::new();
+            for published in &self.reference {
+                figures.push(format!("{} ({})", published.value, published.label));
+            }
             line("Published", &format!("by others: {}.", figures.join("; ")));
         }
         line(
