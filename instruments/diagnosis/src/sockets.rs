@@ -185,16 +185,14 @@ pub struct Watched {
     /// Numbers of open connections to each address that this process connects to, look by look.
     open: BTreeMap<SocketAddr, Vec<i64>>,
     /// Data that was received and not read.
-    unread: Waiting,
+    unread: Backlog,
     /// Data that was written and that the other end does not take.
-    unsent: Waiting,
+    unsent: Backlog,
 }
 
 /// Data that waits on connections, one way.
 #[derive(Default)]
-struct Waiting {
-    /// True if it still waits when some of it was taken.
-    may_fall: bool,
+struct Backlog {
     last: HashMap<Ends, Data>,
     /// Data at the look that goes on.
     now: HashMap<Ends, Data>,
@@ -210,14 +208,14 @@ struct Data {
     looks: u32,
 }
 
-impl Waiting {
-    /// Adds a connection at this look.
-    fn add(&mut self, ends: Ends, side: Side, bytes: Option<u32>) {
+impl Backlog {
+    /// Adds a connection at this look. With `may_fall`, data still waits when some of it was taken.
+    fn add(&mut self, ends: Ends, side: Side, bytes: Option<u32>, may_fall: bool) {
         let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else {
             return;
         };
         let looks = match self.last.get(&ends) {
-            Some(old) if self.may_fall || old.bytes <= bytes => old.looks + 1,
+            Some(old) if may_fall || old.bytes <= bytes => old.looks + 1,
             _ => 1,
         };
         self.now.insert(ends, Data { side, bytes, looks });
@@ -290,10 +288,9 @@ impl Watched {
             peers.without_nodelay = peers.without_nodelay.max(*without);
             peers.queued_looks += u32::from(socket.is_queued);
             peers.held_looks += u32::from(socket.is_held_by_nagle);
-            self.unread.add(ends, side, socket.unread);
+            self.unread.add(ends, side, socket.unread, false);
             let unsent = socket.unsent.filter(|bytes| *bytes >= SLOW_CLIENT_BYTES);
-            self.unsent.may_fall = true;
-            self.unsent.add(ends, side, unsent);
+            self.unsent.add(ends, side, unsent, true);
             if let Some(round_trip_us) = socket.round_trip_us {
                 let (sum, count) = self.round_trips.entry(side).or_default();
                 *sum += f64::from(round_trip_us) / 1e3;

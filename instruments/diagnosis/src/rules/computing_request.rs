@@ -4,8 +4,7 @@ use ecosystem::WaitKind;
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
-use crate::rules::blocked_worker;
-use crate::rules::computing_worker::Computing;
+use crate::rules::blocked_worker::are_threads_kept;
 use crate::threads::seen::{computes, is_told, is_watched_request, most_frequent, place};
 use crate::thresholds::{
     COMPUTED_MS, COMPUTING_REQUEST_WEIGHT, FEWEST_SAMPLES, MOST_COMPUTING, MUCH_OF_ROUTE,
@@ -19,7 +18,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 fn finding(evidence: &Evidence) -> Option<Finding> {
     let cpu = evidence.cpu.as_ref()?;
     // What keeps threads busy is told as that.
-    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
+    if are_threads_kept(evidence) {
         return None;
     }
     let mut waits = Waiting::all(evidence).into_iter();

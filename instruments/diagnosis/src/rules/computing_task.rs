@@ -2,8 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
-use crate::rules::blocked_worker;
-use crate::rules::computing_worker::Computing;
+use crate::rules::blocked_worker::are_threads_kept;
 use crate::threads::seen::{computes, is_other_task, is_told, most_frequent, place};
 use crate::thresholds::{COMPUTING_TASK_WEIGHT, FEWEST_SAMPLES, MOST_COMPUTING, TASKS_CPUS};
 
@@ -14,7 +13,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 fn finding(evidence: &Evidence) -> Option<Finding> {
     let cpu = evidence.cpu.as_ref()?;
     // What keeps threads busy is told as that.
-    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
+    if are_threads_kept(evidence) {
         return None;
     }
     let all: u64 = cpu.of_tasks().map(|stack| stack.samples).sum();

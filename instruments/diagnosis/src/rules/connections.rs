@@ -4,8 +4,8 @@ use ecosystem::WaitKind;
 
 use crate::evidence::{Connections, Evidence, Peers, Requests};
 use crate::finding::{Finding, Words};
-use crate::rules::computing_worker::Computing;
-use crate::rules::{blocked_worker, calls};
+use crate::rules::blocked_worker::are_threads_kept;
+use crate::rules::calls;
 use crate::thresholds::{
     ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED,
     HELD_BY_CLIENT_WEIGHT, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE,
@@ -169,7 +169,7 @@ pub(crate) fn not_accepted(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     };
     // A thread that does not yield accepts nothing either: that is told as what it does.
-    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
+    if are_threads_kept(evidence) {
         return findings;
     }
     for (name, peers, _) in named(connections) {
@@ -197,7 +197,7 @@ pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     };
     // A thread that does not yield reads nothing either: that is told as what it does.
-    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
+    if are_threads_kept(evidence) {
         return findings;
     }
     for (name, peers, _) in named(connections) {

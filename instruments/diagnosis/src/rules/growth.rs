@@ -4,8 +4,7 @@ use ecosystem::PartMeaning;
 
 use crate::evidence::{Evidence, Part};
 use crate::finding::{Finding, Words};
-use crate::rules::blocked_worker;
-use crate::rules::computing_worker::Computing;
+use crate::rules::blocked_worker::are_threads_kept;
 use crate::threads::seen::{inner_passes, most_frequent, own, place};
 use crate::thresholds::{
     CONNECTIONS_WEIGHT, DESCRIPTORS, DESCRIPTORS_WEIGHT, GROWING_MEMORY, MEMORY_WEIGHT, MORE,
@@ -46,7 +45,7 @@ pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
         return Vec::new();
     }
     // If threads do not get to requests, these pile up as tasks: that is told as what the threads do.
-    if Computing::of(evidence).is_some() || !blocked_worker::look(evidence).is_empty() {
+    if are_threads_kept(evidence) {
         return Vec::new();
     }
     let growth = memory.tasks.growth() as f64;
