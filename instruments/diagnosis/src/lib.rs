@@ -9,6 +9,7 @@
 
 pub mod descriptors;
 pub mod evidence;
+mod figures;
 mod finding;
 pub mod maps;
 mod neighbours;

@@ -6,9 +6,10 @@ use ecosystem::WaitKind;
 use serde::Serialize;
 
 use crate::evidence::{Answers, Connections, Evidence, Place, Requests, View};
+use crate::figures;
 use crate::finding::{Finding, Level};
 use crate::rules::{RULES, after, is_inside};
-use crate::thresholds::{CPU_LOST, LEAST_MS, LISTED, MANY_WORKERS, MUCH_OF_ALL};
+use crate::thresholds::{CPU_LOST, LISTED, MANY_WORKERS, MUCH_OF_ALL};
 
 /// Most causes that a report names.
 const MOST_FINDINGS: usize = 4;
@@ -180,7 +181,8 @@ impl Report {
         }
         let mut head = format!(
             "In {:.0} s {} requests were answered",
-            self.seconds, outcomes.finished
+            self.seconds,
+            figures::count(outcomes.finished)
         );
         let answers = &outcomes.answers;
         let mut classes = Vec::new();
@@ -191,7 +193,7 @@ impl Report {
             (answers.server_errors, "5xx"),
         ] {
             if count > 0 {
-                classes.push(format!("{count} {class}"));
+                classes.push(format!("{} {class}", figures::count(count)));
             }
         }
         // If all answers are successes, the classes are no news.
@@ -205,7 +207,10 @@ impl Report {
             );
         }
         if let Some(ms) = outcomes.latency_ms {
-            head = format!("{head}; mean latency in the service {}", millis(ms));
+            head = format!(
+                "{head}; mean latency in the service {}",
+                figures::duration(ms)
+            );
         }
         if outcomes.upgraded > 0 {
             head = format!(
@@ -214,8 +219,8 @@ impl Report {
             );
         }
         format!(
-            "{head}; {:.1} in flight on average; {} used.",
-            outcomes.in_flight,
+            "{head}; {} in flight on average; {} used.",
+            figures::average(outcomes.in_flight),
             self.cpus_in_words()
         )
     }
@@ -379,15 +384,6 @@ fn inside(requests: &Requests) -> Option<String> {
     Some(line.to_owned())
 }
 
-/// Formats milliseconds: `12.3 ms`.
-fn millis(ms: f64) -> String {
-    if ms < LEAST_MS {
-        "less than 0.1 ms".to_owned()
-    } else {
-        format!("{ms:.1} ms")
-    }
-}
-
 /// Returns whether a timer runs beside another wait, which says more.
 fn runs_along(place: &Place) -> bool {
     place.kind() == Some(WaitKind::Timer) && place.is_one_of_several()
@@ -407,7 +403,7 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
             && let Some(latency) = route.mean_ms(evidence.seconds)
         {
             let ms = latency * place.in_flight / route.in_flight.max(f64::MIN_POSITIVE);
-            each = format!(", {} each", millis(ms));
+            each = format!(", {} each", figures::duration(ms));
         }
         let mut says = format!(
             "{:.0} % of the requests in flight are in {} > {}{each}",
@@ -475,7 +471,7 @@ mod tests {
         assert!(
             text.starts_with(
                 "In 10 s 5 requests were answered (4 2xx, 1 5xx), and 638 were given up after 250 ms on average; \
-                 mean latency in the service 168.0 ms; 10.8 in flight on average;"
+                 mean latency in the service 168 ms; 10.8 in flight on average;"
             ),
             "{text}"
         );

@@ -3,6 +3,7 @@
 use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
 
 use crate::evidence::{Evidence, Place, Requests, Route};
+use crate::figures;
 use crate::thresholds::{MUCH_OF_ROUTE, PART_OF_SEVERAL, QUEUE};
 
 /// Requests that wait for the same thing at the same line.
@@ -154,7 +155,7 @@ impl Waiting {
     /// Returns time, wait and line: `GET /a: 45.0 of 51.2 ms waiting for a lock at read (shop.rs:7).`
     pub(crate) fn headline(&self) -> String {
         let time = match (self.ms, self.latency_ms) {
-            (Some(ms), Some(latency)) => format!("{ms:.1} of {latency:.1} ms "),
+            (Some(ms), Some(latency)) => format!("{} ", figures::of(ms, latency)),
             _ => String::new(),
         };
         let at = self.place().line();
@@ -164,10 +165,7 @@ impl Waiting {
 
     /// Returns a sentence on the requests at once, and one on the code that let them go.
     pub(crate) fn seen(&self, requests: &Requests) -> String {
-        let mut seen = match self.in_flight {
-            few if few < 0.1 => format!("{few:.2} requests at once."),
-            many => format!("{many:.1} requests at once."),
-        };
+        let mut seen = format!("{} requests at once.", figures::average(self.in_flight));
         if self.ended == 0 {
             seen += " None of these requests has ended meanwhile.";
         }

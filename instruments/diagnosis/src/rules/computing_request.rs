@@ -3,6 +3,7 @@
 use ecosystem::WaitKind;
 
 use crate::evidence::Evidence;
+use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::rules::blocked_worker::are_threads_kept;
 use crate::threads::seen::{computes, is_told, is_watched_request, most_frequent, place};
@@ -46,13 +47,15 @@ fn finding(evidence: &Evidence) -> Option<Finding> {
     let latency = running.latency_ms.unwrap_or(ms);
     let words = Words {
         headline: format!(
-            "{}: {ms:.1} of {latency:.1} ms computing, most of it at {}.",
+            "{}: {} computing, most of it at {}.",
             running.routes(),
+            figures::of(ms, latency),
             place(found.most)
         ),
         seen: format!(
-            "{:.0} % of {all} samples of requests' CPU time are there, about {each_ms:.1} ms for each request.",
-            share * 100.0
+            "{:.0} % of {all} samples of requests' CPU time are there, about {} for each request.",
+            share * 100.0,
+            figures::duration(each_ms)
         ),
         cause: "The same work is done again for each request: a large value is copied, searched from its beginning, or \
                 made anew."
@@ -119,7 +122,7 @@ mod tests {
         assert!(
             found
                 .headline
-                .starts_with("GET /page: 1.0 of 1.1 ms computing, most of it at shop::settings."),
+                .starts_with("GET /page: 1.00 of 1.11 ms computing, most of it at shop::settings."),
             "{found:?}"
         );
     }

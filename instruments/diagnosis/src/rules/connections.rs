@@ -3,6 +3,7 @@
 use ecosystem::WaitKind;
 
 use crate::evidence::{Connections, Evidence, Peers, Requests};
+use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::rules::blocked_worker::are_threads_kept;
 use crate::rules::calls;
@@ -127,7 +128,8 @@ fn answer_awaited(evidence: &Evidence) -> Option<String> {
     let line = answer.place().line()?;
     let ms = answer.ms?;
     Some(format!(
-        "Requests wait for an answer at {line}, {ms:.0} ms each."
+        "Requests wait for an answer at {line}, {} each.",
+        figures::duration(ms)
     ))
 }
 

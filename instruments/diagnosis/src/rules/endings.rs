@@ -1,6 +1,7 @@
 //! Requests that end badly: given up by their clients, cut by a time limit, or answered with an error of this service.
 
 use crate::evidence::{Evidence, Requests, Route};
+use crate::figures;
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{waits, waits_for_itself};
 use crate::thresholds::{
@@ -130,7 +131,7 @@ pub(crate) fn after(requests: &Requests) -> String {
     if let Some(route) = requests.whole().max_by_key(|route| route.dropped)
         && let Some(ms) = route.dropped_after_ms
     {
-        return format!(" after {ms:.0} ms on average");
+        return format!(" after {} on average", figures::duration(ms));
     }
     String::new()
 }

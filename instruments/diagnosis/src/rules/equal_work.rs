@@ -6,6 +6,7 @@
 use ecosystem::WaitKind;
 
 use crate::evidence::{Evidence, Requests};
+use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::thresholds::{ABSENT, EQUAL_AT_ONCE, EQUAL_WORK_WEIGHT, MUCH_OF_ROUTE, PASSES_BY};
 use crate::waiting::Waiting;
@@ -94,7 +95,11 @@ impl Burst {
         let absent = first.place().absent;
         let mut waits = Vec::new();
         for waiting in &self.waits {
-            waits.push(format!("{:.1} {}", waiting.in_flight, waiting.what()));
+            waits.push(format!(
+                "{} {}",
+                figures::average(waiting.in_flight),
+                waiting.what()
+            ));
         }
         let median = median_ms(requests, first).unwrap_or_default();
         let words = Words {

@@ -3,6 +3,7 @@
 use ecosystem::WaitKind;
 
 use crate::evidence::{Evidence, Place, Requests, Route};
+use crate::figures;
 use crate::finding::{Finding, Level, Words};
 use crate::thresholds::{FOLLOWED, LISTED_LINE, ONE_AFTER_ANOTHER_WEIGHT, TOGETHER};
 use crate::waiting::parts;
@@ -176,8 +177,8 @@ impl<'a> Chain<'a> {
         if let Some(ms) = self.route.mean_ms(evidence.seconds) {
             let (all, most) = self.in_flight();
             let each = ms / self.route.in_flight;
-            seen = format!("{seen} Together they take {:.1} of {ms:.1} ms.", all * each);
-            left = format!("{left}, about {:.1} ms", most * each);
+            seen = format!("{seen} Together they take {}.", figures::of(all * each, ms));
+            left = format!("{left}, about {}", figures::duration(most * each));
         }
         let (level, fix) = if self.is_of_database() {
             (

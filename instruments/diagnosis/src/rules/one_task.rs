@@ -3,6 +3,7 @@
 use ecosystem::WaitKind;
 
 use crate::evidence::{Evidence, Release, Requests, innermost_line};
+use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::threads::seen::Inside;
 use crate::thresholds::{
@@ -86,8 +87,8 @@ fn answers_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release,
 
 fn one_by_one(evidence: &Evidence, waiting: &Waiting, by: &str) -> Finding {
     let mut seen = format!(
-        "{:.1} requests at once. The same task ended all of these waits, one after the other with a pause in between.",
-        waiting.in_flight
+        "{} requests at once. The same task ended all of these waits, one after the other with a pause in between.",
+        figures::average(waiting.in_flight)
     );
     let mut headline = format!(
         "{} They queue for one task, which answers at {by}",
@@ -116,8 +117,8 @@ fn stands_still(waiting: &Waiting, release: &Release, by: &str, standstill: f64)
             release.share * 100.0
         ),
         seen: format!(
-            "{:.1} requests at once; for {standstill:.1} s none finished.",
-            waiting.in_flight
+            "{} requests at once; for {standstill:.1} s none finished.",
+            figures::average(waiting.in_flight)
         ),
         cause: "The task that lets them go does something else in between: a branch of a `select!` that is always ready and \
                 comes first, an `.await` for each message, or long work."

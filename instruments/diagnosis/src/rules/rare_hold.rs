@@ -1,6 +1,7 @@
 //! Now and then a thread that runs requests does not yield for long: shares of the time hardly show that.
 
 use crate::evidence::Evidence;
+use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::rules::computing_worker::{Computing, held};
 use crate::threads::Hold;
@@ -34,7 +35,10 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         found.moments
     );
     if let Some((route, ms)) = slow_route(evidence) {
-        seen = format!("{seen} {route} takes {ms:.0} ms, most of it on a thread.");
+        seen = format!(
+            "{seen} {route} takes {}, most of it on a thread.",
+            figures::duration(ms)
+        );
     }
     let words = Words {
         headline: format!("Now and then a thread that runs requests does not yield: at {}.", found.place),

@@ -1,6 +1,7 @@
 //! Futures that a request has and does not poll keep what they hold.
 
 use crate::evidence::{Evidence, Unpolled, innermost_line};
+use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::thresholds::{UNPOLLED_REQUESTS, UNPOLLED_WEIGHT};
 
@@ -31,7 +32,10 @@ fn finding(unpolled: &Unpolled) -> Finding {
         );
     }
     if let Some(ms) = unpolled.longest_ms {
-        seen = format!("{seen} They were not polled for up to {ms:.1} ms.");
+        seen = format!(
+            "{seen} They were not polled for up to {}.",
+            figures::duration(ms)
+        );
     }
     let words = Words {
         headline: format!(

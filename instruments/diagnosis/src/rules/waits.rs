@@ -304,7 +304,7 @@ mod tests {
         let found = look(&waiting("tokio::sync::Mutex::lock", 0.9)).remove(0);
         assert_eq!(
             found.headline,
-            "GET /read: 900.0 of 1000.0 ms waiting for a lock at shop::read (src/read.rs:7)."
+            "GET /read: 900 ms of 1.00 s waiting for a lock at shop::read (src/read.rs:7)."
         );
         assert!(
             found

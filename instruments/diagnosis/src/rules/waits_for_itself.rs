@@ -1,6 +1,7 @@
 //! Requests wait for each other, or for what nobody gives back: nothing of a route finishes.
 
 use crate::evidence::{Evidence, Place, Requests};
+use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::thresholds::{
     ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL, STUCK_WEIGHT, WAITERS_HOLD_WEIGHT,
@@ -204,7 +205,10 @@ fn standstill(waiting: &Waiting, requests: &Requests) -> String {
         Some(route) => (route.standstill, route.in_flight),
         None => (0.0, 0.0),
     };
-    format!("No request of this route finished for {seconds:.1} s, with {in_flight:.1} in flight.")
+    format!(
+        "No request of this route finished for {seconds:.1} s, with {} in flight.",
+        figures::average(in_flight)
+    )
 }
 
 #[cfg(test)]
