@@ -118,9 +118,11 @@ fn an_answer_after_the_time_out_is_not_taken_for_the_next_ones() {
     };
     let mut load = load(2);
     load.time_out = Duration::from_millis(100);
-    let outcome = seen_of(react, &load);
-    assert!(outcome.errors["time_out"] > 0);
-    assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
+    once_in_three(|| {
+        let outcome = seen_of(react, &load);
+        assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
+        (outcome.errors.contains_key("time_out"), outcome.errors)
+    });
 }
 
 #[test]
@@ -151,8 +153,11 @@ fn a_server_may_close_after_an_answer() {
 #[test]
 fn what_is_not_http_is_said_so() {
     let react = |_, _: &str| Reaction::Answer(b"+OK hello\r\n\r\n".to_vec());
-    let outcome = seen_of(react, &load(2));
-    assert!(outcome.errors["invalid: answer is not HTTP/1.1"] > 0);
-    // A broken server is not asked as fast as the CPU allows.
-    assert!(outcome.error_count() < 50, "{:?}", outcome.errors);
+    once_in_three(|| {
+        let outcome = seen_of(react, &load(2));
+        // A broken server is not asked as fast as the CPU allows.
+        assert!(outcome.error_count() < 50, "{:?}", outcome.errors);
+        let said = "invalid: answer is not HTTP/1.1";
+        (outcome.errors.contains_key(said), outcome.errors)
+    });
 }
