@@ -3,7 +3,7 @@
 
 use std::process::{Command, Output};
 
-use engine::load::cpus;
+use children::cpus;
 
 use crate::Failed;
 

@@ -1,8 +1,8 @@
 //! Facts on which the chapter's prediction and its stages rest, beside the claims that `check` and `prove` judge.
 
+use children::cpus;
 use course::bench::server::{Server, ServerError};
 use course::bench::testing::{self, count, post};
-use engine::load::cpus;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter6");
 

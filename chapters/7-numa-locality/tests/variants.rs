@@ -31,7 +31,7 @@ fn placement(variant: &str) -> Placement {
 #[test]
 fn each_stage_has_its_copies_and_only_the_last_two_read_at_home() {
     let nodes = numa_nodes() as usize;
-    let is_pinnable = engine::load::cpus::count() > 1;
+    let is_pinnable = children::cpus::count() > 1;
     for (variant, copies, pinned, at_home) in [
         ("problem", 1..=1, false, false),
         ("copies", 2..=nodes + 1, false, false),

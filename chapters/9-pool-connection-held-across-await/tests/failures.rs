@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use children::Interrupt;
 use course::bench::contract::{Chapter, crowd};
 use course::bench::testing::{get, launch, post, start};
 use course::measurement::load::Exchange;
 use engine::load::Settings;
-use engine::load::interrupt::Interrupt;
 use engine::traffic::Traffic;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter9");

@@ -28,7 +28,7 @@ pub mod verdict;
 use std::path::Path;
 use std::thread;
 
-use engine::load::interrupt::Interrupt;
+use children::Interrupt;
 use serde::Deserialize;
 
 use self::machine::Machine;

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use engine::child::Starting;
-use engine::load::interrupt::Interrupt;
+use children::{Interrupt, Starting};
 
 use crate::record::Load;
 use crate::{Error, LOAD, Parts};

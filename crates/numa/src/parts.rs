@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use engine::child;
-
 use crate::Error;
 
 /// Names the file of a Linux kernel where none is found.
@@ -38,12 +36,12 @@ impl Parts {
                     .to_owned(),
             );
         }
-        let qemu = child::find("qemu-system-x86_64").ok_or(
+        let qemu = children::find("qemu-system-x86_64").ok_or(
             "QEMU, which emulates the machine with several NUMA nodes, is not installed: sudo \
              apt-get install qemu-system-x86 (Fedora: qemu-system-x86-core)",
         )?;
         let qemu_version = version(&qemu).ok_or(format!("{} does not run", qemu.display()))?;
-        child::find("cc").ok_or(
+        children::find("cc").ok_or(
             "there is no C compiler, which the plugin for QEMU needs: sudo apt-get install gcc \
              libc6-dev",
         )?;

@@ -6,7 +6,8 @@ pub mod changes;
 pub mod reset;
 pub mod room;
 
-use engine::load::interrupt::Interrupt;
+use children::Interrupt;
+
 use serde_json::Value;
 use std::fmt::Write as _;
 use terminal::exit::{CliError, Exit};

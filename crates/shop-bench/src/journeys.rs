@@ -16,8 +16,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use engine::load::cpus::{self, FileLimit, PinError, Spent};
-use engine::load::interrupt::Interrupt;
+use children::Interrupt;
+use children::cpus::{self, PinError};
+use engine::load::resources::{FileLimit, Spent, allow_open_files};
 use engine::load::{GeneratorError, Latencies};
 use engine::outcome::GeneratorFacts;
 use engine::statistics::{TAIL, student};
@@ -147,7 +148,7 @@ pub struct Settings<'a> {
 ///
 /// Returns an error if the run is invalid.
 pub fn run(settings: &Settings<'_>) -> Result<Score, RunError> {
-    cpus::allow_open_files(MOST_USERS as u64 + 100)?;
+    allow_open_files(MOST_USERS as u64 + 100)?;
     cpus::pin_current_thread(settings.cpus)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

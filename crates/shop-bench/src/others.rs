@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use engine::load::interrupt::Interrupt;
+use children::Interrupt;
 use engine::service::program::digest;
 use terminal::exit::CliError;
 use terminal::git::{Commit, Git};

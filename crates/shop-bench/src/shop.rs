@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use engine::child::{Starting, lines_of};
-use engine::load::interrupt::Interrupt;
+use children::{Interrupt, Starting, lines_of};
 use serde::Deserialize;
 use terminal::exit::CliError;
 

@@ -133,7 +133,7 @@ fn contract(folder: &Path) -> String {
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", root().join("capstone/target"))
         .env("RUST_BACKTRACE", "0");
-    engine::child::forget_package(&mut test);
+    children::forget_package(&mut test);
     let output = test.output().unwrap();
     assert!(!output.status.success(), "the contract holds");
     let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));

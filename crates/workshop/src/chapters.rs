@@ -126,7 +126,7 @@ impl Chapter {
         ChapterFile::read(
             &self.folder.join("chapter.toml"),
             &format!("chapters/{name}/chapter.toml"),
-            engine::load::cpus::count(),
+            children::cpus::count(),
         )
         .map_err(CliError::usage)
     }

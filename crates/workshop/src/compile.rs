@@ -8,8 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use engine::child::{self, Starting};
-use engine::load::interrupt::Interrupt;
+use children::{Interrupt, Starting};
 use serde::Deserialize;
 
 use crate::chapters::{Chapter, Workshop};
@@ -244,7 +243,7 @@ fn executables(
     let progress = child
         .stderr()
         .map(|stderr| std::thread::spawn(move || pass_on(stderr, &mut std::io::stderr())));
-    let lines = child::lines_of(child.stdout(), LONGEST_MESSAGE);
+    let lines = children::lines_of(child.stdout(), LONGEST_MESSAGE);
     let mut errors = String::new();
     let mut made = BTreeMap::new();
     loop {

@@ -1,8 +1,8 @@
 //! Errors of a chapter's run as the sentence and the exit code of a command.
 
+use children::Interrupt;
 use course::bench::rounds::RunError;
 use course::bench::server::ServerError;
-use engine::load::interrupt::Interrupt;
 use terminal::exit::CliError;
 
 /// Turns an error of a run into a sentence and an exit code. A run that did not end says nothing about the code.

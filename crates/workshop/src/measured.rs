@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use children::Interrupt;
 use course::bench::profiling::ProfileData;
 use course::bench::proof::planned_s;
 use course::bench::provenance;
@@ -10,7 +11,6 @@ use course::bench::rounds::Bench;
 use course::measurement::chapter_file::ChapterFile;
 use course::measurement::reference;
 use course::report::capture::Capture;
-use engine::load::interrupt::Interrupt;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::UpstreamOf;

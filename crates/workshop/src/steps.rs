@@ -53,7 +53,7 @@ pub(crate) fn write(git: &Git, of: Option<Of>) -> Result<Vec<Branch>, CliError> 
             let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
                 continue;
             };
-            let chapter = ChapterFile::parse(&text, &shown_as, engine::load::cpus::count())
+            let chapter = ChapterFile::parse(&text, &shown_as, children::cpus::count())
                 .map_err(CliError::usage)?;
             if of.is_none_or(|of| of == Of::Chapter(chapter.chapter)) {
                 branches.extend(branch(&git, &base, &folder, &chapter)?);

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub(crate) use course::bench::recording::nginx;
-use engine::child;
 
 use crate::chapters::Workshop;
 use crate::cli::Tool;
@@ -215,7 +214,7 @@ impl Tools {
 
 pub(crate) fn python() -> Option<(PathBuf, String)> {
     ["python3", "python"].iter().find_map(|name| {
-        let program = child::find(name)?;
+        let program = children::find(name)?;
         // Windows puts a `python3` on the PATH that only opens a shop.
         let version = version(&program, ["--version"])?;
         version.starts_with("3.").then_some((program, version))
@@ -223,7 +222,7 @@ pub(crate) fn python() -> Option<(PathBuf, String)> {
 }
 
 pub(crate) fn go() -> Option<(PathBuf, String)> {
-    let program = child::find("go")?;
+    let program = children::find("go")?;
     let version = version(&program, ["version"])?;
     Some((program, version))
 }
@@ -233,7 +232,7 @@ pub(crate) fn postgres() -> Option<PathBuf> {
     let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter();
     let packaged = folders.flatten().filter_map(Result::ok);
     let packaged = packaged.map(|folder| folder.path().join("bin"));
-    let on_path = child::find("postgres").and_then(|program| Some(program.parent()?.to_owned()));
+    let on_path = children::find("postgres").and_then(|program| Some(program.parent()?.to_owned()));
     on_path
         .into_iter()
         .chain(packaged)

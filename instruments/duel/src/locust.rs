@@ -6,15 +6,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use engine::load::cpus::allow_open_files;
-use engine::load::interrupt::Interrupt;
+use children::{Interrupt, Running, Starting, Tail};
+use engine::load::resources::allow_open_files;
 use engine::load::{GroupOutcome, Latencies, RouteLatencies, TrafficOutcome};
 use engine::outcome::{GeneratorFacts, GeneratorKind};
 use engine::traffic::Arrivals;
 use engine::traffic::Traffic;
 use serde::Deserialize;
 
-use engine::child::{Running, Starting, Tail};
 use engine::service::free_ports;
 use engine::tool::{DriverError, Settings, Task};
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use children::Interrupt;
 use duel::locust::Workers;
-use engine::load::interrupt::Interrupt;
 use engine::traffic::{Request, Route, Traffic};
 
 use self::server::{Reaction, Server, answer};

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use children::{Interrupt, Starting};
+
 use crate::bodies::Right;
-use crate::child::Starting;
 use crate::figures;
 use crate::load::Target;
 use crate::load::ask::{Unanswered, ask};
-use crate::load::interrupt::Interrupt;
 use crate::service;
 use crate::traffic::{Expected, Part, Request, Route, Rule, Traffic};
 

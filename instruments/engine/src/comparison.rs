@@ -7,8 +7,9 @@ mod run;
 
 use std::time::{Duration, Instant};
 
+use children::Interrupt;
+
 use crate::figures;
-use crate::load::interrupt::Interrupt;
 use crate::load::{Latencies, TrafficOutcome};
 use crate::metric::{
     BYSTANDER_P99, CPU_MS, PERCENTILES, REQUESTS_PER_SECOND, SeenByBoth, Triplet, answers_for,

@@ -4,7 +4,7 @@
 //! A comparison goes through these modules in order:
 //!
 //! 1. [`traffic`] describes a load, and [`answers`] learns the right answers.
-//! 2. [`service`] starts a server as a child process ([`child`]), on CPUs of its own ([`placement`]).
+//! 2. [`service`] starts a server as a child process ([`children`]), on CPUs of its own ([`placement`]).
 //! 3. [`load`] sends the load; [`outcome`] is the result.
 //! 4. [`comparison`] runs [`rounds`] of base, change and base again; their figures are [`metric`]s.
 //! 5. [`statistics`] estimates ratios and intervals, and [`verdict`] judges them.
@@ -14,7 +14,6 @@
 pub mod answers;
 
 pub mod bodies;
-pub mod child;
 pub mod comparison;
 pub mod counters;
 pub mod environment;

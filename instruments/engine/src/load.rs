@@ -11,7 +11,8 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use engine::load::{self, Settings, interrupt::Interrupt};
+//! use children::Interrupt;
+//! use engine::load::{self, Settings};
 //! use engine::traffic::{Request, Route, Traffic};
 //!
 //! // A hundred users, who ask for `/read` again and again.
@@ -28,16 +29,15 @@
 mod alarm;
 pub mod ask;
 mod connection;
-pub mod cpus;
 mod error;
 mod failure;
 mod group;
-pub mod interrupt;
 mod latencies;
 mod outcome;
 mod rate;
 mod record;
 mod request;
+pub mod resources;
 mod schedule;
 mod shared;
 mod tally;
@@ -52,8 +52,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use crate::load::cpus::allow_open_files;
-use crate::load::interrupt::Interrupt;
+use children::Interrupt;
+
+use crate::load::resources::allow_open_files;
 use crate::outcome::{GeneratorFacts, GeneratorKind};
 use crate::traffic::{Arrivals, Route, Spacing, Traffic};
 pub use error::GeneratorError;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::load::cpus;
+use children::cpus;
 
 /// Placement of server and generator on CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::child::{Running, Starting, Tail, last_lines, panics_in, processes};
+use children::{Interrupt, Running, Starting, Tail, last_lines, panics_in, processes};
+
 use crate::load::ask::get;
-use crate::load::interrupt::Interrupt;
 use crate::load::{Protocol, Target};
 
 /// Exit status of a command that succeeded.

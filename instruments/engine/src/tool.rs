@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use children::{Interrupt, Running, Starting, Tail, find, last_lines};
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tempfile::TempDir;
 
-use crate::child::{Running, Starting, Tail, find, last_lines};
-use crate::load::cpus::{self, Cost, FileLimit};
-use crate::load::interrupt::Interrupt;
+use crate::load::resources::{self, Cost, FileLimit};
 use crate::outcome::{GeneratorFacts, GeneratorKind, Outcome};
 use crate::program;
 
@@ -309,7 +308,7 @@ impl CpuTime {
             ProcessRefreshKind::nothing().with_cpu().without_tasks(),
         );
         if let Some(process) = system.process(self.pid) {
-            let mut waited = cpus::process_waited_for_cpu(self.pid.as_u32());
+            let mut waited = resources::process_waited_for_cpu(self.pid.as_u32());
             if let Some(before) = self.samples.last() {
                 // Threads that have ended are not counted any more: at the very end, all but one.
                 waited = waited.max(before.waited);

@@ -1,7 +1,7 @@
-//! Resources that the system grants, tested in a process of its own: a limit holds for all of a process.
+//! The limit on open files, tested in a process of its own: it holds for all of a process.
 #![cfg(unix)]
 
-use engine::load::cpus::allow_open_files;
+use engine::load::resources::allow_open_files;
 
 #[test]
 fn the_soft_limit_is_raised_and_the_hard_one_named() {
@@ -21,25 +21,4 @@ fn the_soft_limit_is_raised_and_the_hard_one_named() {
         "{text}"
     );
     assert!(text.contains("`ulimit -n 3064`"), "{text}");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_pinned_thread_and_its_children_stay_where_they_are() {
-    let last = *engine::load::cpus::available().last().unwrap();
-    let seen = std::thread::spawn(move || {
-        engine::load::cpus::pin_current_thread(&[last]).unwrap();
-        let child = std::process::Command::new("sh")
-            .args(["-c", "grep Cpus_allowed_list /proc/self/status"])
-            .output()
-            .unwrap();
-        String::from_utf8(child.stdout).unwrap()
-    })
-    .join()
-    .unwrap();
-    assert_eq!(
-        seen.split_whitespace().last(),
-        Some(last.to_string().as_str())
-    );
-    assert!(engine::load::cpus::pin_current_thread(&[]).is_ok());
 }

@@ -3,7 +3,7 @@
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 
-use engine::load::interrupt::Interrupt;
+use children::Interrupt;
 
 use crate::files;
 

@@ -70,7 +70,7 @@ pub fn tidied_up_after_a_kill() {
         );
         let folder = tempfile::env::temp_dir().join(name);
         // The remover must run before there is anything to remove. Without a shell, files stay only after a kill.
-        let Ok(remover) = engine::child::remove_at_the_end(&folder) else {
+        let Ok(remover) = children::remove_at_the_end(&folder) else {
             return;
         };
         // The remover waits for the end of this process.

@@ -22,10 +22,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use children::Interrupt;
 use course::bench::server::Server;
 use course::measurement::load::Exchange;
 use engine::figures;
-use engine::load::interrupt::Interrupt;
 use engine::load::{Settings, ramp};
 use engine::outcome::Outcome;
 use engine::placement::Placement;

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use children::cpus;
 use engine::figures;
-use engine::load::cpus;
 use engine::statistics::{self, Gains, Looks, Side};
 use engine::traffic::Traffic;
 use studies::Failed;

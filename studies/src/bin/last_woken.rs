@@ -7,9 +7,9 @@
 
 use std::time::Duration;
 
+use children::cpus;
 use course::bench::server::Server;
 use engine::figures::{self, milliseconds};
-use engine::load::cpus;
 use engine::traffic::Traffic;
 use studies::Failed;
 

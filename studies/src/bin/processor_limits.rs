@@ -12,8 +12,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use children::cpus;
 use course::bench::counters::{Judged, Usable, counts};
-use engine::load::cpus;
 use studies::Failed;
 use studies::limits::{JOIN, V1_CPUS, V1_TIME, V2, counted, under, under_quota};
 

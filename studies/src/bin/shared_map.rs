@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use children::Interrupt;
 use course::measurement::load::Exchange;
 use cpu_time::ThreadTime;
 use engine::figures;
 use engine::load::Settings;
-use engine::load::interrupt::Interrupt;
 use engine::outcome::Outcome;
 use engine::traffic::Traffic;
 use http_body_util::Full;

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use children::Interrupt;
 use clap::Parser;
 use course::bench::provenance;
 use course::report::way::{Order, Scores};
 use engine::environment;
-use engine::load::interrupt::Interrupt;
 use shop_bench::commands::bench::{Length, measure};
 use shop_bench::others::Others;
 use shop_bench::shop::Shop;

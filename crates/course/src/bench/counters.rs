@@ -79,7 +79,7 @@ fn cpus() -> usize {
 // many_cpus keeps its first answer and is one of the judged counters, so it is not used here.
 #[cfg(not(windows))]
 fn cpus() -> usize {
-    engine::load::cpus::count() as usize
+    children::cpus::count() as usize
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use crate::analysis::heap::{self, HeapProfile};
 use crate::bench::rounds::{Bench, RunError};
 use crate::bench::server::{Server, ServerError};
+use children::Interrupt;
 use drawing::folded;
 use engine::figures;
 use engine::load::GeneratorError;
 use engine::load::ask::Unanswered;
-use engine::load::interrupt::Interrupt;
 use engine::profile::{Profile, ProfileKind};
 
 /// A profile and its data in every format that its kind has.

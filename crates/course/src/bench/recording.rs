@@ -21,8 +21,8 @@ use crate::bench::profiling::ProfileData;
 use crate::bench::proof::{self, Proof};
 use crate::bench::provenance;
 use crate::bench::rounds::{Bench, RunError};
+use engine::environment;
 use engine::event::Event;
-use engine::{child, environment};
 
 /// Order to record a chapter: its servers, and what to measure.
 #[derive(Clone)]
@@ -166,7 +166,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
         }
     }
     if let Some(nginx) = &nginx {
-        if order.counts.is_some() || child::find("go").is_some() {
+        if order.counts.is_some() || children::find("go").is_some() {
             let measured = baselines::measure(nginx, &bench, order.folder)?;
             proof.rounds.extend(measured);
         } else {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::measurement::chapter_file::{ChapterFile, Scenario};
 use crate::measurement::record::{Purpose, Round};
+use children::Interrupt;
+use children::processes::CpuTimes;
 use cpu_time::ProcessTime;
-use engine::child::processes::CpuTimes;
 use engine::event::Event;
-use engine::load::interrupt::Interrupt;
 use engine::load::{GeneratorError, Progress};
 use engine::outcome::Outcome;
 use engine::prometheus::Metrics;

@@ -7,11 +7,10 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use children::{Interrupt, Running, Starting, Tail, panics_in};
 use sysinfo::System;
 
-use engine::child::{self, Running, Starting, Tail, panics_in};
 use engine::load::ask::{Unanswered, get, get_unless};
-use engine::load::interrupt::Interrupt;
 use engine::prometheus::Metrics;
 
 /// Longest time until a server listens; one that takes longer hangs.
@@ -140,7 +139,7 @@ impl Server {
             ))
         })?;
         let errors = Tail::of(child.stderr());
-        let lines = child::lines_of(child.stdout(), LONGEST_LINE);
+        let lines = children::lines_of(child.stdout(), LONGEST_LINE);
         // The value owns the process, because it must end in any case from here on.
         let mut server = Self {
             variant: launch.variant.to_owned(),

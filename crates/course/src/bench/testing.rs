@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::measurement::load::Exchange;
+use children::Interrupt;
 use engine::load::Settings;
-use engine::load::interrupt::Interrupt;
 use engine::outcome::Outcome;
 use engine::prometheus::Metrics;
 use engine::traffic::Traffic;

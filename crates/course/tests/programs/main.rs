@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use children::Interrupt;
 use course::bench::drivers::{k6, locust};
 use course::bench::testing::write_script;
 use course::measurement::load::Exchange;
-use engine::load::interrupt::Interrupt;
 use engine::outcome::{GeneratorKind, MISSED, Outcome};
 use engine::tool::{DriverError, Settings};
 use engine::traffic::{Arrivals, Spacing, Traffic};

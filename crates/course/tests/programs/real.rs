@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use engine::load::interrupt::Interrupt;
+use children::Interrupt;
 use engine::outcome::GeneratorKind;
 use engine::traffic::Traffic;
 

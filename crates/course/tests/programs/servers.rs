@@ -1,8 +1,8 @@
 //! Servers that do not come up.
 
+use children::Interrupt;
 use course::bench::server::{Launch, Server, ServerError};
 use course::bench::testing::write_script;
-use engine::load::interrupt::Interrupt;
 
 /// The program prints in an endless retry loop before it serves. The wait for it ends, and its output is not
 /// kept.

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use children::Interrupt;
 use duel::report::{Comparison, Side as Named};
-use engine::load::interrupt::Interrupt;
 use engine::metric::{Metric, Triplet, Unit};
 use engine::rounds::{Rounds, run_until_decided};
 use engine::statistics::{Looks, Side};

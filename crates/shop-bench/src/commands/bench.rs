@@ -7,9 +7,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use engine::child::Starting;
+use children::{Interrupt, Starting};
 use engine::load::Protocol;
-use engine::load::interrupt::Interrupt;
 use engine::placement::Placement;
 use engine::service::{CommandError, CommandServer, Launch};
 use tempfile::TempDir;

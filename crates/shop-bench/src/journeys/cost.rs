@@ -7,9 +7,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::child::processes;
+use children::{cpus, processes};
 use engine::load::ask;
-use engine::load::cpus;
 use serde::{Deserialize, Serialize};
 
 /// Name of the shop's own count on its debug listener.

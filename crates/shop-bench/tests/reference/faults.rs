@@ -11,8 +11,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use children::Interrupt;
 use engine::load::ask;
-use engine::load::interrupt::Interrupt;
 use engine::placement::Placement;
 use serde_json::Value;
 use shop_bench::commands::bench;

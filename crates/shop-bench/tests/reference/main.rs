@@ -37,7 +37,7 @@ fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
 fn command(program: impl AsRef<Path>, words: &str) -> Command {
     let mut command = Command::new(program.as_ref());
     command.args(words.split_whitespace()).current_dir(root());
-    engine::child::forget_package(&mut command);
+    children::forget_package(&mut command);
     command
 }
 

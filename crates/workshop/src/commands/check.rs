@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use children::Interrupt;
 use course::analysis::grade::{Contract, Grade, GradeKind, grade};
 use course::bench::rounds::Bench;
 use course::bench::trial;
@@ -18,7 +19,6 @@ use crate::exercise::Exercise;
 use crate::exit;
 use crate::progress_file;
 use crate::progress_file::Check;
-use engine::load::interrupt::Interrupt;
 use terminal::exit::{CliError, Exit};
 use terminal::git::Git;
 use terminal::progress::Terminal;

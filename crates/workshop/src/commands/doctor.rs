@@ -235,7 +235,7 @@ fn tick() -> Option<Finding> {
 /// this thread, which is not pinned.
 fn counters() -> Vec<Finding> {
     let usable = Usable::here();
-    let affinity = match engine::load::cpus::available()[..] {
+    let affinity = match children::cpus::available()[..] {
         [] => "the system does not tell".to_owned(),
         ref may => format!("this process may run on {} CPUs", may.len()),
     };
@@ -288,7 +288,7 @@ fn most_users(workshop: &Workshop) -> u32 {
 }
 
 fn open_files(needed: u64) -> Finding {
-    match engine::load::cpus::allow_open_files(needed) {
+    match engine::load::resources::allow_open_files(needed) {
         Ok(()) => Finding::ok(
             "open files",
             format!("{needed} available, and the largest load needs no more"),

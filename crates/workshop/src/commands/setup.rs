@@ -13,9 +13,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use children::{Interrupt, Starting};
 use clap::ValueEnum;
-use engine::child::Starting;
-use engine::load::interrupt::Interrupt;
 use tempfile::TempDir;
 
 use crate::chapters::Workshop;

@@ -2,7 +2,6 @@
 
 use course::analysis::grade::GradeKind;
 use course::analysis::verdict::VerdictKind;
-use engine::child;
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
@@ -159,7 +158,7 @@ impl std::fmt::Display for Status {
 fn book_command(tools: &Tools) -> &'static str {
     if tools.mdbook().is_file() {
         ".tools/bin/mdbook serve --open"
-    } else if child::find("mdbook").is_some() {
+    } else if children::find("mdbook").is_some() {
         "mdbook serve --open"
     } else {
         "src/introduction.md; for a browser: cargo workshop setup mdbook"

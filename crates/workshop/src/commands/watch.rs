@@ -6,9 +6,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use anstyle::{AnsiColor, Style};
+use children::Interrupt;
 use course::analysis::grade::{Grade, GradeKind};
 use course::measurement::claim::EXERCISE;
-use engine::load::interrupt::Interrupt;
 use terminal::ctrl_c;
 use terminal::exit::{CliError, Exit};
 

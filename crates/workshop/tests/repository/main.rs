@@ -69,7 +69,7 @@ fn command(program: impl AsRef<Path>, words: &str) -> Command {
     let mut command = Command::new(program.as_ref());
     command.args(words.split_whitespace());
     command.current_dir(root()).stdin(Stdio::null());
-    engine::child::forget_package(&mut command);
+    children::forget_package(&mut command);
     command
 }
 

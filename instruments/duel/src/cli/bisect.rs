@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use children::Interrupt;
 use serde::Serialize;
 
 use crate::bisect::{Search, Slower};
@@ -9,7 +10,6 @@ use drawing::table::{Column, Table, sentence_case, shortened};
 use engine::comparison::{self, Enough};
 use engine::event::Event;
 use engine::figures;
-use engine::load::interrupt::Interrupt;
 use engine::metric::{Metric, Triplet};
 use engine::placement::Placement;
 use engine::statistics::FIRST_LOOK;

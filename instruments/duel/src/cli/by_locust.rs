@@ -6,10 +6,9 @@ use crate::cli::options::{Sent, With, Workers};
 use crate::cli::scripts::{self, About};
 use crate::cli::spec::Spec;
 use crate::locust::{self, PORT};
-use engine::child;
+use children::Interrupt;
 use engine::figures;
 use engine::load::TrafficOutcome;
-use engine::load::interrupt::Interrupt;
 use engine::program;
 use engine::tool::DriverError;
 use engine::traffic::Traffic;
@@ -73,7 +72,7 @@ impl<'a> ByLocust<'a> {
             ));
         }
         let program = PathBuf::from("locust");
-        if child::find(&program).is_none() {
+        if children::find(&program).is_none() {
             return Err(CliError::usage(format!(
                 "Locust is not here: {}",
                 program::to_install("Locust")

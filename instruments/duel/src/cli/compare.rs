@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::report::{Comparison, Page, Side, export};
+use children::Interrupt;
 use engine::answers::AnswerError;
 use engine::comparison::{self, Compared, ComparisonError, LeftOut};
 use engine::environment;
 use engine::figures;
-use engine::load::interrupt::Interrupt;
 use engine::load::{GeneratorError, Protocol};
 use engine::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use engine::placement::Placement;

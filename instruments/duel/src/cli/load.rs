@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::thread;
 
+use children::Interrupt;
 use engine::answers::{self, AnswerError, Asked, Learnt};
 use engine::event::Event;
 use engine::figures;
-use engine::load::interrupt::Interrupt;
 use engine::load::{GeneratorError, TrafficOutcome};
 use engine::outcome::{Latency, Outcome};
 use engine::placement::Placement;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::report::Program;
-use engine::load::interrupt::Interrupt;
+use children::Interrupt;
 use engine::service::program::Program as Running;
 use engine::service::program::digest;
 use engine::service::{CommandError, CommandServer, Launch, run_to_end};

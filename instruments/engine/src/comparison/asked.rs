@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use children::Interrupt;
 use serde::Serialize;
 
 use crate::figures;
-use crate::load::interrupt::Interrupt;
 use crate::load::{GeneratorError, Protocol, Target, TrafficOutcome};
 use crate::metric::{Metric, SeenByBoth, Triplet};
 use crate::traffic::Traffic;

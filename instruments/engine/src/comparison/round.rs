@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use children::processes::CpuTimes;
+
 use crate::figures;
 use crate::load::{GroupOutcome, Latencies, Progress, Target, TrafficOutcome};
 use crate::metric::{
@@ -16,7 +18,6 @@ use crate::traffic::Traffic;
 
 use super::asked::{Comparison, ComparisonError, Side};
 use crate::answers::Asked;
-use crate::child::processes::CpuTimes;
 use crate::event::Event;
 use crate::load::ask::get;
 use crate::service::{CommandServer, Launch};

@@ -3,11 +3,11 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use children::Interrupt;
 use hyper::{HeaderMap, StatusCode};
 
 use super::connection::{Connection, LARGEST};
 use super::failure::Failure;
-use super::interrupt::Interrupt;
 use super::request;
 use super::target::Target;
 use super::user::within;

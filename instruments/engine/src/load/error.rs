@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
+use children::cpus::PinError;
 use thiserror::Error;
 
-use crate::load::cpus::{FileLimit, PinError};
+use crate::load::resources::FileLimit;
 
 /// Reason why a run has no outcome.
 #[derive(Debug, Error)]

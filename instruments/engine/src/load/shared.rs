@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use children::Interrupt;
+
 use crate::traffic::Traffic;
 
-use crate::load::interrupt::Interrupt;
 use crate::load::target::Target;
 
 /// Progress of a run.

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use children::cpus;
 use tokio::runtime::{Builder, LocalOptions};
 
 use super::error::GeneratorError;
@@ -11,7 +12,8 @@ use super::group::Group;
 use super::record::Record;
 use super::shared::{Shared, Timeline};
 use super::user::Script;
-use crate::load::cpus::{self, Cost, Spent};
+
+use crate::load::resources::{Cost, Spent};
 
 /// The outcome of one thread.
 #[derive(Debug)]

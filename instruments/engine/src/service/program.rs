@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use children::processes;
 use sha2::{Digest as _, Sha256};
 
 use super::CommandServer;
-use crate::child::processes;
 
 /// A running program.
 #[derive(Debug, Clone, PartialEq, Eq)]

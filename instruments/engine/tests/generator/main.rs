@@ -11,8 +11,7 @@ use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use engine::load::cpus;
-use engine::load::interrupt::Interrupt;
+use children::{Interrupt, cpus};
 use engine::load::{GeneratorError, Settings, run};
 use engine::outcome::Outcome;
 use engine::traffic::{Arrivals, Expected, Paced, Request, Route, Spacing, Traffic};

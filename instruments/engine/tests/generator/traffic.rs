@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::load::interrupt::Interrupt;
+use children::Interrupt;
 use engine::load::{Settings, TrafficOutcome, ask, run};
 use engine::traffic::{Expected, Request, Route, Traffic};
 

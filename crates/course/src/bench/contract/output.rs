@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use children::{Interrupt, Starting};
+
 use crate::measurement::attempt::{Failure, Tested};
-use engine::load::interrupt::Interrupt;
 
 use super::VARIANT;
-use engine::child::Starting;
 
 /// Prefix of a panic of the server, in the output of a failed test.
 pub(super) const PANIC: &str = "the server panicked: ";
@@ -155,7 +155,6 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
 thread 'of_a_fix::nobody_waits' (18) panicked at chapters/1/tests/contract.rs:30:9:
 two of 6 requests waited
 the server panicked: src/exercise.rs:31: no client
-
 
 failures:
     a_request_is_answered

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use engine::load::cpus::allow_open_files;
+use engine::load::resources::allow_open_files;
 use engine::outcome::{GeneratorKind, Latency, Outcome};
 use engine::tool::{DriverError, Ended, Settings, Task};
 use engine::traffic::Traffic;

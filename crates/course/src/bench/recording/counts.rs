@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::measurement::claim::{PROBLEM, SOLUTION};
 use crate::measurement::instructions::{Instructions, per_round};
+use children::Starting;
 use engine::profile::ProfileKind;
 
 use crate::bench::profiling::ProfileData;
 use crate::bench::rounds::{Bench, RunError};
-use engine::child::{self, Starting};
 use engine::event::Event;
 
 /// Longest time for one count, which usually takes seconds.
@@ -46,7 +46,7 @@ pub(super) fn instructions(
     let Some(counting) = bench.chapter.instructions() else {
         return Ok(Vec::new());
     };
-    let Some(valgrind) = child::find("valgrind") else {
+    let Some(valgrind) = children::find("valgrind") else {
         return Err(RunError::Outside(
             "valgrind is not installed, and this capture counts instructions with it: \
              https://valgrind.org, or `apt install valgrind`"

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::measurement::chapter_file::Baselines;
+use children::{Running, Starting};
 use tempfile::TempDir;
 
 use crate::bench::rounds::{Bench, RunError};
-use engine::child::{self, Running, Starting};
 
 /// Longest time until such a program listens.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -20,7 +20,7 @@ const LONGEST_LINE: usize = 4096;
 
 /// Finds nginx. Debian keeps it in a folder that only root's `PATH` includes.
 pub fn nginx() -> Option<PathBuf> {
-    child::find("nginx")
+    children::find("nginx")
         .or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
 }
 
@@ -108,7 +108,7 @@ pub(super) fn start_go(
     baselines: &Baselines,
 ) -> Result<(Outside, SocketAddr), RunError> {
     let source = &baselines.go;
-    let Some(go) = child::find("go") else {
+    let Some(go) = children::find("go") else {
         return Err(failed(
             "Go is not installed, and this capture measures a service in Go: https://go.dev/dl",
         ));
@@ -139,7 +139,7 @@ pub(super) fn start_go(
         .stderr(Stdio::inherit())
         .start()
         .map_err(RunError::of_child("the Go program cannot be run"))?;
-    let said = child::lines_of(running.stdout(), LONGEST_LINE);
+    let said = children::lines_of(running.stdout(), LONGEST_LINE);
     let process = Outside {
         _process: running,
         _folder: own,

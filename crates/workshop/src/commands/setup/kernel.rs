@@ -5,8 +5,6 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use engine::child;
-
 use super::{Done, Setup, put};
 use crate::pins::{Kernel, pins};
 use terminal::exit::CliError;
@@ -20,7 +18,7 @@ impl Setup {
         }
         let pinned = &pins().kernel;
         let known = &pinned.package;
-        let (Some(package), Some(_)) = (package_of(pinned), child::find("dpkg-deb")) else {
+        let (Some(package), Some(_)) = (package_of(pinned), children::find("dpkg-deb")) else {
             return Ok(Done::Skipped(
                 "it comes from Debian's or Ubuntu's packages (apt-get update, if this is one); name a \
                  kernel of your own with WORKSHOP_KERNEL=/boot/vmlinuz-…",

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::printable;
+use ecosystem::printable;
 
 /// Number of lines that are kept for messages.
 const LINES_KEPT: usize = 40;
@@ -141,7 +141,7 @@ fn next_line(output: &mut impl BufRead, longest: usize) -> Option<String> {
 }
 
 /// Returns the last lines of an output on one line; `None` if there are none.
-pub(crate) fn last_lines(text: &str) -> Option<String> {
+pub fn last_lines(text: &str) -> Option<String> {
     const MOST: usize = 6;
     let mut lines: Vec<&str> = text.lines().map(str::trim).collect();
     lines.retain(|line| !line.is_empty());

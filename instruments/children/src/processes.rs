@@ -80,7 +80,7 @@ pub(super) fn pid(id: u32) -> Option<Pid> {
 
 /// Returns the living descendants of `ancestor`; `None` where the system does not tell. If `ancestor` is a child of
 /// this process, its daemons are among them, even if their own parents have ended.
-pub fn below(ancestor: u32) -> Option<Vec<Process>> {
+pub(crate) fn below(ancestor: u32) -> Option<Vec<Process>> {
     let this = std::process::id();
     let mut children: BTreeMap<u32, Vec<Process>> = BTreeMap::new();
     for process in all()? {
@@ -163,7 +163,7 @@ pub fn cpu_seconds(processes: &[Process]) -> f64 {
 }
 
 /// Returns the sum of the most memory that each of them held at once, in bytes.
-pub(crate) fn peak_memory(processes: &[Process]) -> Option<f64> {
+pub fn peak_memory(processes: &[Process]) -> Option<f64> {
     let mut sum = None;
     for one in processes {
         // A process may end between being found and being asked.

@@ -12,6 +12,8 @@
 //!
 //! On systems other than Unix, only servers notice that this process was killed.
 
+pub mod cpus;
+mod interrupt;
 mod output;
 pub mod processes;
 
@@ -23,14 +25,10 @@ use std::process::{
 };
 use std::time::{Duration, Instant};
 
-use crate::load::cpus;
-use crate::load::interrupt::Interrupt;
-
 use self::processes::Process;
 
-pub(crate) use self::output::last_lines;
-pub use self::output::panics_in;
-pub use self::output::{Tail, lines_of};
+pub use self::interrupt::Interrupt;
+pub use self::output::{Tail, last_lines, lines_of, panics_in};
 
 /// Interval between looks at a child.
 const LOOK: Duration = Duration::from_millis(20);

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use engine::child::{Starting, Tail, processes};
-use engine::load::interrupt::Interrupt;
+use children::{Interrupt, Starting, Tail, cpus, processes};
 
 /// Time limit that is long enough for a busy machine: the tests assert what happens, not when.
 const SOON: Duration = Duration::from_secs(20);
@@ -56,7 +55,7 @@ fn a_process_that_is_killed() {
     let own = folder.join("temporary");
     std::fs::create_dir(&own).unwrap();
     std::fs::write(own.join("file"), "left by a killed process").unwrap();
-    let _kept = engine::child::remove_at_the_end(&own).unwrap();
+    let _kept = children::remove_at_the_end(&own).unwrap();
     let command = deaf(folder, false);
     let _running = starting(&std::env::var(KIND).unwrap(), &command)
         .start()
@@ -128,8 +127,8 @@ fn a_daemon_without_a_parent_is_found_and_ended() {
             .parse()
             .unwrap();
         let is_found = || {
-            let below = processes::below(running.id()).unwrap();
-            below.iter().any(|process| process.id == number)
+            let found = processes::from(running.id()).unwrap();
+            found.iter().any(|process| process.id == number)
         };
         until(is_found, "the daemon among what the child started");
         if is_ended_by_itself {
@@ -260,4 +259,24 @@ fn a_child_is_not_told_of_the_package_that_started_it() {
         said.contains("CARGO_PKG_VERSION=9"),
         "what the caller wants stays"
     );
+}
+
+#[test]
+fn a_pinned_thread_and_its_children_stay_where_they_are() {
+    let last = *cpus::available().last().unwrap();
+    let seen = std::thread::spawn(move || {
+        cpus::pin_current_thread(&[last]).unwrap();
+        let child = std::process::Command::new("sh")
+            .args(["-c", "grep Cpus_allowed_list /proc/self/status"])
+            .output()
+            .unwrap();
+        String::from_utf8(child.stdout).unwrap()
+    })
+    .join()
+    .unwrap();
+    assert_eq!(
+        seen.split_whitespace().last(),
+        Some(last.to_string().as_str())
+    );
+    assert!(cpus::pin_current_thread(&[]).is_ok());
 }
