@@ -4,9 +4,30 @@ use std::thread;
 
 use course::bench::testing::{self, TIME_OUT, post};
 use engine::environment::numa_nodes;
-use numa::record::Placement;
+use serde::Deserialize;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
+
+/// The copies and readers of `/debug/placement`, as far as they are looked at here.
+#[derive(Debug, Deserialize)]
+struct Placement {
+    copies: Vec<Copy>,
+    readers: Vec<Reader>,
+}
+
+/// A copy of the texts.
+#[derive(Debug, Deserialize)]
+struct Copy {}
+
+/// A thread that has read.
+#[derive(Debug, Deserialize)]
+struct Reader {
+    /// The only CPU that it may run on, if there is but one.
+    pinned_to: Option<usize>,
+    reads: u64,
+    /// Number of reads as a pinned thread, from a copy that a pinned thread of the same node wrote.
+    at_home: u64,
+}
 
 /// Returns a variant's `/debug/placement` after requests on several connections at once.
 fn placement(variant: &str) -> Placement {

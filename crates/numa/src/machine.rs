@@ -8,9 +8,18 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use children::{Interrupt, Starting};
+use terminal::exit::CliError;
 
+use crate::cli::{Emulator, Shape};
 use crate::record::Load;
-use crate::{Error, LOAD, Parts};
+
+/// Size of the data set, and the load on the service. Both are small, for a scan is slow in an emulator. The texts
+/// take 19 MiB.
+pub(crate) const LOAD: Load = Load {
+    texts: 30_000,
+    connections: 1,
+    requests: 5,
+};
 
 /// Memory of a node, in MiB: for a copy of the data set, and the kernel's own needs, which grow
 /// with the CPUs.
@@ -34,29 +43,9 @@ const KERNEL_LINE: &str = "console=ttyS0 quiet panic=-1 reboot=t lpj=4600000 tsc
                            transparent_hugepage=never numa_balancing=disable \
                            mitigations=off random.trust_cpu=on";
 
-/// The size of a machine.
-#[derive(Debug, Clone, Copy)]
-pub struct Shape {
-    /// NUMA nodes.
-    pub nodes: u32,
-    /// CPUs, as many in each node.
-    pub cpus: u32,
-}
-
-impl Shape {
-    /// Creates a shape, with two CPUs in each node by default; `None` if the CPUs cannot be divided evenly.
-    pub fn new(nodes: u32, cpus: Option<u32>) -> Option<Self> {
-        let cpus = cpus.unwrap_or(2 * nodes);
-        if !cpus.is_multiple_of(nodes) {
-            return None;
-        }
-        Some(Self { nodes, cpus })
-    }
-}
-
 /// A machine that is not switched on yet.
 pub(crate) struct Machine<'a> {
-    pub(crate) parts: &'a Parts,
+    pub(crate) emulator: &'a Emulator,
     pub(crate) plugin: &'a Path,
     pub(crate) initrd: &'a Path,
     pub(crate) shape: Shape,
@@ -68,7 +57,7 @@ pub(crate) struct Machine<'a> {
 impl Machine<'_> {
     /// Starts it for a variant, and waits until it is off again. Returns the output on its serial line; the
     /// plugin's counts are in the file [`Self::loads`].
-    pub(crate) fn run(&self, variant: &str) -> Result<String, Error> {
+    pub(crate) fn run(&self, variant: &str) -> Result<String, CliError> {
         let serial = self.folder.join(format!("{variant}.serial"));
         let Load {
             texts,
@@ -76,22 +65,18 @@ impl Machine<'_> {
             requests,
         } = LOAD;
         let append = format!("{KERNEL_LINE} -- {variant} {texts} {connections} {requests}");
-        let mut qemu = Command::new(&self.parts.qemu);
+        let mut qemu = Command::new(&self.emulator.qemu);
         qemu.args(self.options().split(' '))
             .arg("-kernel")
-            .arg(&self.parts.kernel)
+            .arg(&self.emulator.kernel)
             .arg("-initrd")
             .arg(self.initrd)
             .args(["-plugin", &self.plugin_option(&self.loads(variant))])
             .args(["-append", &append]);
         let began = Instant::now();
-        let (status, said) = match self.wait_for(&qemu, &serial) {
-            Ok(ended) => ended,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                return Err(Error::Interrupted);
-            }
-            Err(error) => return Err(Error::Parts(format!("QEMU cannot be run: {error}"))),
-        };
+        let (status, said) = self
+            .wait_for(&qemu, &serial)
+            .map_err(CliError::of_child("QEMU cannot be run"))?;
         if let Some(status) = status
             && status.success()
         {
@@ -99,7 +84,7 @@ impl Machine<'_> {
         }
         let seconds = began.elapsed().as_secs();
         let what = format!("did not come to its end in {seconds} s");
-        Err(Error::run(variant, &what, &said))
+        Err(failed(variant, &what, &said))
     }
 
     /// Starts QEMU with its output to the file `serial`, and waits until it ends. Returns its status, which is `None`
@@ -109,7 +94,7 @@ impl Machine<'_> {
             .stdout(File::create(serial)?)
             .stderr(Stdio::inherit())
             .start()?
-            .wait(self.interrupt, TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus)?;
+            .wait(self.interrupt, TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus())?;
         let said = std::fs::read(serial)?;
         Ok((status, String::from_utf8_lossy(&said).into_owned()))
     }
@@ -120,8 +105,11 @@ impl Machine<'_> {
     }
 
     fn options(&self) -> String {
-        let Shape { nodes, cpus } = self.shape;
-        let each = cpus / nodes;
+        let Shape {
+            nodes,
+            cpus_a_node: each,
+        } = self.shape;
+        let cpus = self.shape.cpus();
         let mib = self.node_mib();
         let mut options = format!(
             "{OPTIONS} -smp {cpus},sockets={nodes},cores={each},threads=1 -m {}M",
@@ -149,11 +137,20 @@ impl Machine<'_> {
         let [plugin, out] =
             [self.plugin, loads].map(|it| it.display().to_string().replace(',', ",,"));
         let chunk = u64::from(self.node_mib()) << 20;
-        let per_node = self.shape.cpus / self.shape.nodes;
+        let per_node = self.shape.cpus_a_node;
         format!("{plugin},out={out},chunk={chunk},per_node={per_node}")
     }
 
     fn node_mib(&self) -> u32 {
-        NODE_MIB + 2 * (self.shape.cpus / self.shape.nodes)
+        NODE_MIB + 2 * self.shape.cpus_a_node
     }
+}
+
+/// Creates the error of a variant's machine: what it did, and the last 12 lines of its output.
+pub(crate) fn failed(variant: &str, what: &str, said: &str) -> CliError {
+    let lines: Vec<&str> = said.lines().collect();
+    let end = lines[lines.len().saturating_sub(12)..].join("\n");
+    CliError::invalid(format!(
+        "the machine with the {variant} {what}; the end of its stderr:\n\n{end}"
+    ))
 }

@@ -19,15 +19,6 @@ pub(crate) fn of_run(error: &RunError, interrupt: &Interrupt) -> CliError {
     }
 }
 
-/// Turns an error of the emulated machine into a sentence and an exit code.
-pub(crate) fn of_numa(error: numa::Error) -> CliError {
-    match error {
-        numa::Error::Interrupted => CliError::interrupted(),
-        numa::Error::Parts(_) => CliError::bad(error),
-        numa::Error::Run(_) => CliError::invalid(error),
-    }
-}
-
 /// Name of the argument with which a chapter's server refuses a variant. Only that program knows
 /// its variants.
 const NO_VARIANT: &str = "'[VARIANT]'";

@@ -11,6 +11,7 @@ mod chapters;
 mod cli;
 mod commands;
 mod compile;
+mod emulator;
 mod exercise;
 mod exit;
 mod hints;

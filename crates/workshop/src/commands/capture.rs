@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
                 capture::derive(&folder, published).map_err(CliError::bad)?;
             }
             difference::derive(&workshop, chapter, options.verify)?;
-            numa::derive(&folder, options.verify)?;
+            numa::derive(&workshop, &folder, options.verify)?;
             println!(
                 "chapter {}: all that is derived is up to date",
                 chapter.number

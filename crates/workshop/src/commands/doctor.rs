@@ -9,12 +9,12 @@ use course::bench::counters::{Judged, Usable, counts};
 use course::bench::provenance;
 use engine::environment;
 use engine::environment::Environment;
-use numa::Parts;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::compile;
+use crate::emulator::Emulator;
 use crate::tools::{self, OF_LINUX, PROGRAMS, Program, Tools};
 use terminal::exit::{CliError, Exit};
 use terminal::json;
@@ -97,7 +97,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     }
     if cfg!(target_os = "linux") {
         findings.extend(perf());
-        findings.push(match Parts::find(&tools.kernel()) {
+        findings.push(match Emulator::find(&tools) {
             Ok(_) => Finding::ok("QEMU and its kernel", "there, for prove 7 --numa-nodes 4"),
             Err(what) => {
                 let found = "prove 7 --numa-nodes 4 cannot run";

@@ -1,25 +1,20 @@
-//! `--numa-nodes N` of `prove`, `check` and `capture`: a chapter in a machine with several NUMA
-//! nodes.
+//! `--numa-nodes N` of `prove`, `check` and `capture`: the program `numa`, which runs a chapter in a machine with several
+//! NUMA nodes, and is built when it is first wanted.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use course::analysis::verdict::VerdictKind;
-use course::bench::provenance;
+use children::Interrupt;
 use course::measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
 use course::measurement::law::Law;
-use engine::verdict::Verdict;
-use numa::record::{Record, Variant};
-use numa::verdict::judge;
-use numa::{Parts, Programs, Shape, table, values};
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::{Capture, Format, Prove};
-use crate::compile::Build;
-use crate::exit;
+use crate::compile::{self, Build};
+use crate::emulator::Emulator;
 use crate::tools::Tools;
 use terminal::exit::{CliError, Exit};
-use terminal::{ctrl_c, files, json};
+use terminal::{ctrl_c, files};
 
 /// Variants to run, and where the record of them goes.
 struct Plan<'a> {
@@ -99,35 +94,28 @@ fn one(workshop: &Workshop, chapters: &[u32]) -> Result<Chapter, CliError> {
 }
 
 impl Plan<'_> {
+    /// Becomes `numa observe …`.
     fn run(&self, workshop: &Workshop) -> Result<Exit, CliError> {
         if let Some(folder) = &self.folder {
             files::writable(folder)?;
         }
-        let record = self.observe(workshop)?;
-        if let Some(folder) = &self.folder {
-            write(folder, &record)?;
-        }
-        self.show(&record)
-    }
-
-    fn observe(&self, workshop: &Workshop) -> Result<Record, CliError> {
-        let (nodes, variants) = (self.nodes, &*self.variants);
-        let option = self.cpus.map(|cpus| format!(" --cpus {cpus}"));
-        let option = option.unwrap_or_default();
-        let shape = Shape::new(nodes, self.cpus).ok_or_else(|| {
-            CliError::usage(format!(
-                "{} does not fit: take a multiple of the {nodes} regions, at most 240, since all get the same number",
-                option.trim()
-            ))
-        })?;
+        let nodes = self.nodes;
+        let (cpus_a_node, option) = match self.cpus {
+            None => (2, String::new()),
+            Some(cpus) if cpus.is_multiple_of(nodes) => (cpus / nodes, format!(" --cpus {cpus}")),
+            Some(cpus) => {
+                return Err(CliError::usage(format!(
+                    "--cpus {cpus} does not fit: take a multiple of the {nodes} regions, at most 240, since all get the same number",
+                )));
+            }
+        };
         if !matches!(self.chapter.file()?.law, Law::Locality { .. }) {
             return Err(CliError::usage(format!(
                 "chapter {} is not about NUMA nodes: leave out --numa-nodes",
                 self.chapter.number
             )));
         }
-        let parts = Parts::find(&Tools::of(workshop).kernel()).map_err(CliError::bad)?;
-        let started = provenance::now();
+        let emulator = Emulator::find(&Tools::of(workshop)).map_err(CliError::bad)?;
         let interrupt = ctrl_c::watch();
         let (service, guest) = Build {
             workshop,
@@ -135,113 +123,67 @@ impl Plan<'_> {
             interrupt: &interrupt,
         }
         .for_a_machine()?;
-        let programs = Programs {
-            guest: &guest,
-            service: &service,
-        };
-        eprintln!(
-            "{} machines with {} CPUs in {nodes} NUMA nodes, under QEMU {}",
-            variants.len(),
-            shape.cpus,
-            parts.qemu_version
-        );
-        let folder = files::temporary()?;
-        let folder = folder.path();
-        let observed = numa::observe(&parts, shape, programs, variants, folder, &interrupt)
-            .map_err(exit::of_numa)?;
-        let mut tools = BTreeMap::from([
-            ("QEMU".to_owned(), parts.qemu_version),
-            ("Linux".to_owned(), observed.kernel),
-        ]);
-        let rustc = provenance::rustc_version(workshop.root());
-        tools.extend(rustc.map(|version| ("rustc".to_owned(), version)));
-        Ok(Record {
-            command: format!("cargo workshop {} --numa-nodes {nodes}{option}", self.call),
-            started,
-            commit: provenance::checked_out(workshop.root(), CAPTURES),
-            tools,
-            nodes,
-            cpus: shape.cpus,
-            load: numa::LOAD,
-            variants: observed.variants,
-        })
-    }
-
-    fn show(&self, record: &Record) -> Result<Exit, CliError> {
-        let fix = self.variants.last().copied().unwrap_or(SOLUTION);
-        let Verdict { kind, reason, .. } = judge(record, fix);
-        let text = format!("\n{}\n{kind}: {reason}", table(record).trim_end());
-        match self.format {
-            Format::Human => println!("{text}"),
-            Format::Json => {
-                eprintln!("{text}");
-                let local = |name| record.variant(name).and_then(Variant::local_loads);
-                json::print(&serde_json::json!({
-                    "chapter": self.chapter.number,
-                    "verdict": kind,
-                    "reason": reason,
-                    // As `prove` without `--numa-nodes` has it.
-                    "root_cause": {
-                        "name": "share of loads from the reader's own region",
-                        "problem": local(PROBLEM),
-                        "solution": local(fix),
-                    },
-                    "record": record,
-                }))?;
-            }
+        let mut numa = program(workshop, &interrupt)?;
+        numa.arg("observe")
+            .args(["--nodes", &nodes.to_string()])
+            .args(["--cpus-a-node", &cpus_a_node.to_string()])
+            .arg("--qemu")
+            .arg(emulator.qemu)
+            .args(["--qemu-version", &emulator.qemu_version])
+            .arg("--kernel")
+            .arg(emulator.kernel)
+            .arg("--guest")
+            .arg(guest)
+            .arg("--service")
+            .arg(service)
+            .args(["--chapter", &self.chapter.number.to_string()])
+            .arg("--command")
+            .arg(format!(
+                "cargo workshop {} --numa-nodes {nodes}{option}",
+                self.call
+            ))
+            .arg("--repository")
+            .arg(workshop.root())
+            .args(["--captures", CAPTURES]);
+        if let Some(folder) = &self.folder {
+            numa.arg("--into").arg(folder);
         }
-        Ok(match kind {
-            VerdictKind::Proved => Exit::Good,
-            VerdictKind::Invalid => Exit::Invalid,
-            _ => Exit::Bad,
-        })
+        if self.format == Format::Json {
+            numa.args(["--format", "json"]);
+        }
+        numa.arg("--").args(&self.variants);
+        Err(compile::hand_over(numa))
     }
+}
+
+/// The program `numa`, without arguments.
+fn program(workshop: &Workshop, interrupt: &Interrupt) -> Result<Command, CliError> {
+    let program = compile::other_program(workshop, ".", "numa", interrupt)?;
+    Ok(Command::new(program))
 }
 
 /// Folder of a capture's records of several nodes.
 const FOLDER: &str = "regions";
 
 /// Derives tables and figures of a capture's records again; `verify` compares instead.
-pub(crate) fn derive(captures: &Path, verify: bool) -> Result<(), CliError> {
-    let Ok(entries) = std::fs::read_dir(captures.join(FOLDER)) else {
+pub(crate) fn derive(workshop: &Workshop, captures: &Path, verify: bool) -> Result<(), CliError> {
+    let folder = captures.join(FOLDER);
+    if !folder.is_dir() {
         // Most chapters have none.
         return Ok(());
-    };
-    for file in entries.flatten().map(|entry| entry.path()) {
-        if file.extension().is_some_and(|kind| kind == "json") {
-            let text = std::fs::read_to_string(&file).map_err(CliError::because(format!(
-                "{} cannot be read",
-                file.display()
-            )))?;
-            let record: Record = serde_json::from_str(&text).map_err(CliError::because(
-                format!("{} is no record", file.display()),
-            ))?;
-            for (derived, text) in derived(&file, &record) {
-                super::derived::put(&derived, &text, verify)?;
-            }
-        }
     }
-    Ok(())
-}
-
-/// The files beside a record that follow from it.
-fn derived(file: &Path, record: &Record) -> [(PathBuf, String); 2] {
-    [
-        (file.with_extension("md"), table(record)),
-        (file.with_extension("values.md"), values(record)),
-    ]
-}
-
-/// Record, table and figures, by the size of the machine: `4x2.json` has two CPUs in each of
-/// four nodes.
-fn write(folder: &Path, record: &Record) -> Result<(), CliError> {
-    let each = record.cpus / record.nodes.max(1);
-    let file = folder.join(format!("{}x{each}.json", record.nodes));
-    let text = serde_json::to_string_pretty(record)
-        .map_err(CliError::because("the record cannot be written"))?;
-    files::replace(&file, text + "\n")?;
-    for (derived, text) in derived(&file, record) {
-        files::replace(&derived, text)?;
+    // Ctrl-C ends this command at once, as long as nobody watches for it.
+    let mut numa = program(workshop, &Interrupt::new())?;
+    numa.arg("derive").arg(folder).stdin(Stdio::null());
+    if verify {
+        numa.arg("--verify");
     }
-    Ok(())
+    let ended = numa
+        .output()
+        .map_err(CliError::because("numa cannot be run"))?;
+    if ended.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&ended.stderr);
+    Err(CliError::bad(said.trim().trim_start_matches("error: ")))
 }

@@ -4,6 +4,8 @@
 mod bad_places;
 mod capstone;
 mod hints_and_progress;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod numa;
 mod own_service;
 mod reset_and_solution;
 mod setup_and_doctor;
