@@ -145,7 +145,7 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
         .iter()
         .map(|stack| (stack.tid, &stack.addresses[..], stack.samples));
     let period = Duration::from_secs(1) / sampled.frequency.max(1);
-    let for_rules = CpuSamples::new(by_thread, period, &mut names);
+    let for_rules = CpuSamples::new(by_thread, &sampled.moments, period, &mut names);
     let profile = CpuProfile {
         pprof: written.finish(sampled.began, sampled.duration),
         idle: idle(busy, sampled.duration, sampled.cpu_time, sampled.frequency),

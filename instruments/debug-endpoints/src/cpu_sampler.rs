@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use diagnosis::Process;
-use diagnosis::threads::{CpuSamples, Unwinder};
+use diagnosis::threads::{CpuMoment, CpuSamples, Unwinder};
 
 use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
@@ -32,6 +32,9 @@ const PART_OF_LOOKS: u32 = 50;
 
 /// Most different stacks that one profile keeps, of about half a kilobyte each.
 const MOST_STACKS: usize = 50_000;
+
+/// Most samples of which the order is kept, of 24 bytes each.
+const MOST_MOMENTS: usize = 200_000;
 
 static THREAD: OwnThread = OwnThread::new("cpu-profiles");
 
@@ -77,6 +80,7 @@ fn sample(
     sampler.timers.clear();
     sampler.read();
     Ok(Sampled {
+        moments: std::mem::take(&mut sampler.moments),
         began,
         duration,
         cpu_time,
@@ -99,7 +103,9 @@ struct Sampler {
     without_timer: Option<String>,
     without_stack: u64,
     names: HashMap<i32, String>,
-    seen: HashMap<(i32, Vec<usize>), u64>,
+    /// Each stack with its number, and how often it was seen.
+    seen: HashMap<(i32, Vec<usize>), (usize, u64)>,
+    moments: Vec<CpuMoment>,
 }
 
 impl Sampler {
@@ -125,6 +131,7 @@ impl Sampler {
             without_stack: 0,
             names: HashMap::new(),
             seen: HashMap::new(),
+            moments: Vec::new(),
         };
         // Read the tables before the time begins; that takes longer than a later look.
         sampler.look().map_err(|error| {
@@ -180,6 +187,7 @@ impl Sampler {
             unwinder,
             names,
             seen,
+            moments,
             without_stack,
             ..
         } = self;
@@ -192,20 +200,31 @@ impl Sampler {
                 // Keep only the innermost address.
                 key.1.truncate(1);
             }
-            let times = seen.entry(key).or_insert_with(|| {
+            let next = seen.len();
+            let (stack, times) = seen.entry(key).or_insert_with(|| {
                 // A thread may have named itself since it began.
                 if let Some(name) = name_of(sample.tid) {
                     names.insert(sample.tid, name);
                 }
-                0
+                (next, 0)
             });
             *times += sample.periods;
+            if moments.len() < MOST_MOMENTS {
+                moments.push(CpuMoment {
+                    stack: *stack,
+                    slept: sample.slept,
+                    periods: sample.periods,
+                });
+            }
         });
     }
 
+    /// Returns the stacks in the order of their numbers.
     fn stacks(self) -> Vec<Stack> {
+        let mut seen: Vec<_> = self.seen.into_iter().collect();
+        seen.sort_by_key(|(_, (number, _))| *number);
         let mut stacks = Vec::new();
-        for ((tid, addresses), samples) in self.seen {
+        for ((tid, addresses), (_, samples)) in seen {
             let thread = match self.names.get(&tid) {
                 Some(name) if !name.is_empty() => name.clone(),
                 _ => tid.to_string(),

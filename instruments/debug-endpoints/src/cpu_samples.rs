@@ -2,9 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
+use diagnosis::threads::CpuMoment;
+
 /// The samples of one profile.
 pub(crate) struct Sampled {
     pub(crate) stacks: Vec<Stack>,
+    /// The samples in the order in which they were taken.
+    pub(crate) moments: Vec<CpuMoment>,
     pub(crate) began: SystemTime,
     pub(crate) duration: Duration,
     /// CPU time of the process in this time.

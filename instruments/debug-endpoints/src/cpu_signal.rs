@@ -37,6 +37,8 @@ pub(crate) struct Sample<'a> {
     pub(crate) tid: i32,
     /// Periods of its timer that this sample stands for: more than one if the kernel was late.
     pub(crate) periods: u64,
+    /// Number of times that the thread has slept so far.
+    pub(crate) slept: u64,
     /// Instruction, stack pointer, frame pointer, and on aarch64 the link register.
     pub(crate) registers: [u64; 4],
     stack: &'a [u8],
@@ -61,6 +63,7 @@ impl Sample<'_> {
 struct Written {
     tid: i32,
     periods: u64,
+    slept: u64,
     registers: [u64; 4],
     copied: usize,
 }
@@ -77,6 +80,7 @@ impl Slot {
             written: UnsafeCell::new(Written {
                 tid: 0,
                 periods: 0,
+                slept: 0,
                 registers: [0; 4],
                 copied: 0,
             }),
@@ -148,6 +152,7 @@ impl Room {
             let written = Written {
                 tid,
                 periods,
+                slept: slept(),
                 registers,
                 copied: copy(registers[1], self.stack(index), STACK_BYTES),
             };
@@ -172,6 +177,7 @@ impl Room {
             each(Sample {
                 tid: written.tid,
                 periods: written.periods,
+                slept: written.slept,
                 registers: written.registers,
                 stack,
             });
@@ -204,6 +210,15 @@ fn copy(address: u64, to: *mut u8, length: usize) -> usize {
         )
     };
     usize::try_from(copied).unwrap_or(0)
+}
+
+/// Returns the number of times that the calling thread has slept so far: its voluntary context switches.
+fn slept() -> u64 {
+    // SAFETY: it is integers, which zero is a value of.
+    let mut usage: libc::rusage = unsafe { zeroed() };
+    // SAFETY: it writes the usage. It is a plain system call, which a handler may make.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    u64::try_from(usage.ru_nvcsw).unwrap_or(0)
 }
 
 /// Beginning of the kernel's `siginfo_t` for a timer that has fired, in its layout on 64 bits.

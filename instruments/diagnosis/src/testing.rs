@@ -84,6 +84,7 @@ pub(crate) fn cpu_samples(stacks: Vec<Stack>) -> CpuSamples {
             is_runtime: true,
             began_requests: true,
             stacks,
+            holds: Vec::new(),
         }],
     }
 }

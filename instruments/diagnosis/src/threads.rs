@@ -14,7 +14,7 @@ pub(crate) mod testing;
 ))]
 mod linux;
 
-pub use cpu_samples::{CpuSamples, CpuThread};
+pub use cpu_samples::{CpuMoment, CpuSamples, CpuThread};
 #[cfg(all(
     feature = "threads",
     target_os = "linux",

@@ -5,7 +5,7 @@ use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::rules::computing_worker::{Computing, held};
 use crate::threads::Hold;
-use crate::thresholds::{HELD_LONG, HOLD_MOMENTS, RARE_HOLD_WEIGHT};
+use crate::thresholds::{BUSY, HELD_LONG, HOLD_MOMENTS, RARE_HOLD_WEIGHT};
 use ecosystem::WaitKind;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -17,15 +17,18 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     if held < HELD_LONG || Computing::of(evidence).is_some() {
         return Vec::new();
     }
-    let mut longest: Option<&Hold> = None;
+    let mut holds: Vec<&Hold> = Vec::new();
     for thread in threads.run_requests() {
-        for hold in &thread.holds {
-            let is_long = hold.moments >= HOLD_MOMENTS && hold.cpu_s >= HELD_LONG / 2.0;
-            if is_long && longest.is_none_or(|other| hold.cpu_s > other.cpu_s) {
-                longest = Some(hold);
-            }
+        holds.extend(&thread.holds);
+    }
+    // Samples of the CPU time see shorter holds than those of threads.
+    if let Some(cpu) = &evidence.cpu {
+        for thread in cpu.run_requests() {
+            holds.extend(&thread.holds);
         }
     }
+    holds.retain(|hold| hold.moments >= HOLD_MOMENTS && hold.cpu_s >= HELD_LONG / 2.0);
+    let longest = holds.iter().max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
     let Some(found) = longest else {
         return Vec::new();
     };
@@ -40,8 +43,17 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
             figures::duration(ms)
         );
     }
+    let mut busiest = 0.0_f64;
+    for thread in threads.run_requests() {
+        busiest = busiest.max(thread.running);
+    }
+    let when = if busiest < BUSY {
+        "Now and then"
+    } else {
+        "Often"
+    };
     let words = Words {
-        headline: format!("Now and then a thread that runs requests does not yield: at {}.", found.place),
+        headline: format!("{when} a thread that runs requests does not yield: at {}.", found.place),
         seen,
         cause: "A large answer that is written or parsed, a large value that is dropped, or a sum over all there is."
             .to_owned(),
@@ -83,7 +95,7 @@ fn slow_route(evidence: &Evidence) -> Option<(&str, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{both_sides, of_threads};
+    use crate::testing::{both_sides, cpu_samples, of_threads};
     use crate::threads::testing::{WORKER, runs};
     use crate::threads::{Hold, Stack, State, Thread};
 
@@ -110,5 +122,42 @@ mod tests {
         assert!(look(&of(1.0, HOLD_MOMENTS - 1, 0.1)).is_empty());
         let found = look(&of(1.0, HOLD_MOMENTS, 0.1)).remove(0);
         assert!(found.headline.contains("src/metrics.rs:24"), "{found:?}");
+    }
+
+    #[test]
+    fn a_hold_that_only_samples_of_the_cpu_time_see_is_told() {
+        let with = |cpu_s: f64, is_runtime| {
+            let mut evidence = of(1.0, 0, 0.0);
+            let mut samples = cpu_samples(vec![runs(5, &[WORKER, "shop::refresh"])]);
+            samples.threads[0].is_runtime = is_runtime;
+            samples.threads[0].holds = vec![Hold {
+                moments: 4,
+                cpu_s,
+                place: "shop::refresh (src/table.rs:34)".to_owned(),
+            }];
+            evidence.cpu = Some(std::sync::Arc::new(samples));
+            evidence
+        };
+        both_sides(look, HELD_LONG / 2.0, |cpu_s| with(cpu_s, true));
+        assert!(look(&with(1.0, false)).is_empty(), "a blocking thread");
+    }
+
+    #[test]
+    fn now_and_then_is_said_of_a_thread_that_mostly_does_something_else() {
+        let headline = |running| {
+            let mut evidence = of(1.0, 5, 0.1);
+            let mut threads = of_threads(Vec::new(), 1.0).threads.unwrap();
+            let profile = std::sync::Arc::get_mut(&mut threads).unwrap();
+            let mut worker = Thread::of("tokio worker", vec![runs(20, &[WORKER, "shop::metrics"])]);
+            worker.running = running;
+            worker.holds = evidence.threads.as_ref().unwrap().threads[0].holds.clone();
+            // Idle otherwise, and in many places: neither rule on computing tells it.
+            worker.stacks = vec![Stack::of(900, State::Idle, &[WORKER])];
+            profile.threads = vec![worker];
+            evidence.threads = Some(threads);
+            look(&evidence).remove(0).headline
+        };
+        assert!(headline(BUSY * 0.99).starts_with("Now and then"));
+        assert!(headline(BUSY).starts_with("Often"));
     }
 }

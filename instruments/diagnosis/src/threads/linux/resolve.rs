@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::calls::{CLIENTS, EVENTS, SEMAPHORE, SIGNALS, call_by_name, call_name, passes, text};
 use super::sampler::{Moment, Running, Sampled, Samples};
-use crate::threads::cpu_samples::{CpuSamples, CpuThread};
+use crate::threads::cpu_samples::{CpuMoment, CpuSamples, CpuThread};
 use crate::threads::profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
 use crate::threads::roles::{Role, Whose, idle, is_of_profiler, label, role_of};
 use crate::threads::seen::is_main;
@@ -80,27 +80,46 @@ const MOST_CPU_STACKS: usize = 1_000;
 
 impl CpuSamples {
     /// Makes the samples of these stacks: each has its thread's number, its addresses from the innermost outwards, and its
-    /// number of samples. Stacks of profilers are left out.
+    /// number of samples. `moments` are the samples in their order. Stacks of profilers are left out.
     pub fn new<'a>(
         stacks: impl Iterator<Item = (i32, &'a [usize], u64)>,
+        moments: &[CpuMoment],
         period: Duration,
         names: &mut dyn Names,
     ) -> Self {
-        let mut stacks: Vec<_> = stacks.collect();
-        stacks.sort_by_key(|(.., samples)| Reverse(*samples));
-        stacks.truncate(MOST_CPU_STACKS);
+        let all: Vec<_> = stacks.collect();
+        let mut kept: Vec<usize> = (0..all.len()).collect();
+        kept.sort_by_key(|&number| Reverse(all[number].2));
+        kept.truncate(MOST_CPU_STACKS);
         let mut known: HashMap<usize, Vec<NamedFrame>> = HashMap::new();
-        let mut threads: BTreeMap<i32, CpuThread> = BTreeMap::new();
-        for (tid, addresses, samples) in stacks {
-            for &address in addresses {
+        // Stacks that are left out have no frames.
+        let mut named: Vec<Vec<Frame>> = vec![Vec::new(); all.len()];
+        for &number in &kept {
+            for &address in all[number].1 {
                 let entry = known.entry(address);
                 entry.or_insert_with(|| names.functions(address));
             }
-            let frames = frames(addresses, &known, names);
-            let functions = functions(&frames);
-            if is_of_profiler(functions.iter().copied()) {
+            let frames = frames(all[number].1, &known, names);
+            if !is_of_profiler(functions(&frames).into_iter()) {
+                named[number] = frames;
+            }
+        }
+        let mut threads: BTreeMap<i32, CpuThread> = BTreeMap::new();
+        for (tid, running) in running(moments, period, |number| all[number].0) {
+            let thread = CpuThread {
+                began_requests: names.has_begun_requests(tid),
+                holds: holds(&running, &named),
+                ..CpuThread::default()
+            };
+            threads.insert(tid, thread);
+        }
+        for number in kept {
+            let (tid, _, samples) = all[number];
+            let frames = std::mem::take(&mut named[number]);
+            if frames.is_empty() {
                 continue;
             }
+            let functions = functions(&frames);
             let role = role_of(&functions);
             let thread = threads.entry(tid).or_insert_with(|| CpuThread {
                 began_requests: names.has_begun_requests(tid),
@@ -269,6 +288,36 @@ fn seconds(now: u64, then: Option<u64>) -> f64 {
     now.saturating_sub(then.unwrap_or(now)) as f64 / 1e9
 }
 
+/// Returns the samples of each thread, with its CPU time. Moments follow each other if the thread has not slept in between.
+fn running(
+    moments: &[CpuMoment],
+    period: Duration,
+    tid_of: impl Fn(usize) -> i32,
+) -> BTreeMap<i32, Vec<Running>> {
+    let mut threads: BTreeMap<i32, (u64, Vec<Running>)> = BTreeMap::new();
+    #[allow(clippy::cast_possible_truncation)] // a period is at most a second
+    let period = period.as_nanos() as u64;
+    for moment in moments {
+        let (slept, running) = threads.entry(tid_of(moment.stack)).or_default();
+        let (mut next, mut ran) = (0, 0);
+        if let Some(last) = running.last() {
+            next = last.moment + if moment.slept == *slept { 1 } else { 2 };
+            ran = last.ran;
+        }
+        *slept = moment.slept;
+        running.push(Running {
+            moment: next,
+            stack: moment.stack,
+            ran: ran + moment.periods * period,
+        });
+    }
+    let mut all = BTreeMap::new();
+    for (tid, (_, running)) in threads {
+        all.insert(tid, running);
+    }
+    all
+}
+
 /// Most holds of a thread that are kept.
 const MOST_HOLDS: usize = 4;
 
@@ -383,6 +432,26 @@ mod tests {
         assert_eq!((holds.len(), holds[0].moments), (3, 3), "{holds:?}");
         assert_eq!(holds[0].place, "shop::metrics (src/shop.rs:7)");
         assert!((holds[0].cpu_s - 0.1).abs() < 1e-9, "{holds:?}");
+    }
+
+    #[test]
+    fn samples_of_cpu_time_follow_each_other_until_the_thread_sleeps() {
+        let at = |stack, slept, periods| CpuMoment {
+            stack,
+            slept,
+            periods,
+        };
+        // Stacks 0 and 2 are of one thread, 1 is of another.
+        let moments = [at(0, 4, 1), at(1, 9, 1), at(2, 4, 2), at(0, 5, 1)];
+        let threads = running(&moments, Duration::from_millis(10), |stack| {
+            [7, 8, 7][stack]
+        });
+        let mut seen = Vec::new();
+        for of_thread in &threads[&7] {
+            seen.push((of_thread.moment, of_thread.stack, of_thread.ran / 1_000_000));
+        }
+        assert_eq!(seen, [(0, 0, 10), (1, 2, 30), (3, 0, 40)]);
+        assert_eq!(threads[&8].len(), 1);
     }
 
     /// A program in C: the C library's functions have names, and the program's own have none.
