@@ -1,6 +1,5 @@
 //! File descriptors: the number that is open, the limit, and their kinds.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -31,14 +30,14 @@ pub(crate) fn take(until: &Until<'_>) -> Option<Descriptors> {
         if let Ok(open) = open() {
             seen.most_open = seen.most_open.max(open);
             if seen.by_kind.is_empty() || until.is_over() {
-                seen.by_kind = by_kind();
+                list(&mut seen);
             }
         } else {
             // Listing the descriptors takes one itself.
             seen.none_left += 1;
             seen.most_open = seen.most_open.max(seen.limit);
             if seen.by_kind.is_empty() {
-                seen.by_kind = by_kind();
+                list(&mut seen);
             }
         }
         if until.is_over() {
@@ -62,8 +61,10 @@ pub(crate) fn open() -> std::io::Result<u64> {
     descriptors::open(Process::this())
 }
 
-fn by_kind() -> BTreeMap<String, u64> {
-    descriptors::by_kind(Process::this())
+/// Lists what the open descriptors lead to.
+fn list(seen: &mut Descriptors) {
+    let targets = descriptors::targets(Process::this());
+    (seen.by_kind, seen.by_folder) = (targets.by_kind, targets.by_folder);
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -78,7 +79,7 @@ mod tests {
             .collect();
         let after = open().expect("one is left");
         assert!(after >= before + 15, "{before} {after}");
-        assert!(by_kind()["files"] >= 20);
+        assert!(descriptors::targets(Process::this()).by_kind["files"] >= 20);
         assert!(limit().expect("Linux") > after);
         drop(files);
     }

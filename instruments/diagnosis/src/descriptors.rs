@@ -31,9 +31,18 @@ pub fn open(process: Process) -> io::Result<u64> {
     Ok(listed.saturating_sub(u64::from(process.is_this())))
 }
 
-/// Returns the numbers of open descriptors by their kind.
-pub fn by_kind(process: Process) -> BTreeMap<String, u64> {
-    let mut kinds = BTreeMap::new();
+/// Targets of open descriptors.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// Numbers of descriptors by their kind.
+    pub by_kind: BTreeMap<String, u64>,
+    /// Numbers of open files by the name of their folder.
+    pub by_folder: BTreeMap<String, u64>,
+}
+
+/// Returns what the open descriptors lead to.
+pub fn targets(process: Process) -> Targets {
+    let mut targets = Targets::default();
     let folder = process.path("fd");
     let mut paths = Vec::new();
     if let Ok(listed) = fs::read_dir(&folder) {
@@ -48,21 +57,36 @@ pub fn by_kind(process: Process) -> BTreeMap<String, u64> {
     }
     for path in paths {
         if let Ok(target) = fs::read_link(path) {
-            *kinds.entry(kind(&target.to_string_lossy())).or_default() += 1;
+            targets.count(&target);
         }
     }
-    kinds
+    targets
 }
 
+impl Targets {
+    fn count(&mut self, target: &Path) {
+        let kind = kind(&target.to_string_lossy());
+        if kind == FILES
+            && let Some(folder) = target.parent().and_then(Path::file_name)
+        {
+            let folder = folder.to_string_lossy().into_owned();
+            *self.by_folder.entry(folder).or_default() += 1;
+        }
+        *self.by_kind.entry(kind.to_owned()).or_default() += 1;
+    }
+}
+
+/// Kind of a descriptor that leads to a file.
+const FILES: &str = "files";
+
 /// Returns the kind of a descriptor, by the target of its link.
-fn kind(target: &str) -> String {
-    let kind = match target {
+fn kind(target: &str) -> &'static str {
+    match target {
         target if target.starts_with("socket:") => "sockets",
         target if target.starts_with("pipe:") => "pipes",
         target if target.starts_with("anon_inode:") => "event loops and others",
-        _ => "files",
-    };
-    kind.to_owned()
+        _ => FILES,
+    }
 }
 
 #[cfg(test)]
@@ -79,5 +103,15 @@ mod tests {
         ] {
             assert_eq!(kind(target), expected);
         }
+    }
+
+    #[test]
+    fn files_are_counted_by_the_name_of_their_folder() {
+        let mut targets = Targets::default();
+        for target in ["/srv/parts/7", "/srv/parts/8", "/shop.db", "socket:[4711]"] {
+            targets.count(Path::new(target));
+        }
+        assert_eq!(targets.by_folder, [("parts".to_owned(), 2)].into());
+        assert_eq!(targets.by_kind["files"], 3);
     }
 }

@@ -519,6 +519,8 @@ pub struct Descriptors {
     pub none_left: u32,
     /// Descriptors open at the last look, by kind: files, sockets, pipes, event polls.
     pub by_kind: BTreeMap<String, u64>,
+    /// Files open at the last look, by the name of their folder.
+    pub by_folder: BTreeMap<String, u64>,
 }
 
 #[cfg(test)]

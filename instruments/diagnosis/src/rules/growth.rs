@@ -8,7 +8,7 @@ use crate::rules::blocked_worker::are_threads_kept;
 use crate::threads::seen::{inner_passes, most_frequent, own, place};
 use crate::thresholds::{
     CONNECTIONS_WEIGHT, DESCRIPTORS, DESCRIPTORS_WEIGHT, GROWING_MEMORY, MEMORY_WEIGHT, MORE,
-    SPAWNED_LEAST, SPAWNED_MOST, TASKS_WEIGHT,
+    MUCH_OF_ALL, SPAWNED_LEAST, SPAWNED_MOST, TASKS_WEIGHT,
 };
 
 /// Memory that grows so much that it is no warming up.
@@ -137,6 +137,16 @@ pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
     let mut seen = Vec::new();
     if !listed.is_empty() {
         seen.push(format!("Open by kind: {}.", listed.join(", ")));
+    }
+    // Not where most descriptors are of connections.
+    let most = descriptors
+        .by_folder
+        .iter()
+        .max_by_key(|(_, count)| **count);
+    if let Some((folder, count)) = most
+        && *count as f64 >= MUCH_OF_ALL * descriptors.most_open as f64
+    {
+        seen.push(format!("{count} of the files lie in a folder `{folder}`."));
     }
     let words = Words {
         headline: format!(
@@ -287,16 +297,22 @@ mod tests {
                 most_open,
                 none_left,
                 by_kind: [("files".to_owned(), 700), ("sockets".to_owned(), 120)].into(),
+                by_folder: [("parts".to_owned(), 400), ("log".to_owned(), 300)].into(),
             }),
             ..Evidence::default()
         };
         assert!(descriptors(&of(799, 0)).is_empty());
         let found = descriptors(&of(800, 0)).remove(0);
         assert!(
-            found
-                .seen
-                .starts_with("Open by kind: files 700, sockets 120."),
+            found.seen.starts_with(
+                "Open by kind: files 700, sockets 120. 400 of the files lie in a folder `parts`."
+            ),
             "{found:?}"
+        );
+        let found = descriptors(&of(1001, 0)).remove(0);
+        assert!(
+            !found.seen.contains("folder"),
+            "under two fifths: {found:?}"
         );
         assert!(!descriptors(&of(10, 1)).is_empty());
     }

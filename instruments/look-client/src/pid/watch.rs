@@ -138,7 +138,8 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
         if let (Some(seen), Ok(open)) = (&mut seen, descriptors::open(process)) {
             seen.most_open = seen.most_open.max(open);
             if seen.by_kind.is_empty() || is_over {
-                seen.by_kind = descriptors::by_kind(process);
+                let targets = descriptors::targets(process);
+                (seen.by_kind, seen.by_folder) = (targets.by_kind, targets.by_folder);
             }
         }
         if is_over || !target.is_alive() {
