@@ -392,6 +392,7 @@ fn runs_along(place: &Place) -> bool {
 /// Returns a sentence for each of the places with most requests.
 fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
     let mut spent = Vec::new();
+    let mut are_threads_told = false;
     let all = requests.in_flight.max(f64::MIN_POSITIVE);
     for place in &requests.places {
         let share = place.in_flight / all;
@@ -413,10 +414,12 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
         );
         // A state has no line; the threads tell more.
         if place.line().is_none()
+            && !are_threads_told
             && let Some(threads) = &evidence.threads
             && let Some(places) = threads.at_work()
         {
             says = format!("{says}. Threads that run requests are at {places}");
+            are_threads_told = true;
         }
         spent.push(says);
     }

@@ -246,18 +246,23 @@ fn held_by_client(evidence: &Evidence, peers: &Peers, headline: &str, waits: &st
         "{waits} At all of these looks, up to {} bytes waited for a client to take them.",
         peers.most_untaken
     );
+    let mut headline = format!("{headline}, while {clients} too slowly");
+    let mut fix = "Do not wait for a client: give each a bounded channel, use `try_send`, and close those that are too slow. \
+                   Hold no lock while you send."
+        .to_owned();
     if let Some(others) = evidence.other_tasks() {
+        headline = format!("{headline}: see {}", others.most);
         seen = format!("{seen} Tasks that are no requests run {}.", others.places);
+    } else {
+        fix += " To see the line, put the task into `debug_endpoints::watch`.";
     }
     Words {
-        headline: format!("{headline}, while {clients} too slowly."),
+        headline: format!("{headline}."),
         seen,
         cause: "A task sends to all clients in turn and waits for the slowest. The others wait for that task, \
                 or for a lock that it holds meanwhile."
             .to_owned(),
-        fix: "Do not wait for a client: give each a bounded channel, use `try_send`, and close those that are too slow. Hold \
-              no lock while you send. To see the line, put the task into `debug_endpoints::watch`."
-            .to_owned(),
+        fix,
     }
 }
 

@@ -200,22 +200,31 @@ fn is_function(frame: &Frame, function: &str) -> bool {
 /// Returns the places with a good part of the samples: `40 % at shop::rank (src/rank.rs:7); …`.
 fn listed(functions: Vec<Seen<'_>>) -> Option<String> {
     let all: u64 = functions.iter().map(|function| function.samples).sum();
-    let mut places = Vec::new();
+    // A thread is in several states at one place.
+    let mut places: Vec<(String, u64)> = Vec::new();
     for function in functions {
-        let share = function.samples as f64 / all.max(1) as f64;
-        let is_much = function.samples >= FEWEST_SAMPLES && share >= MUCH_COMPUTING;
-        if is_much && is_told(function.most) && places.len() < MOST_PLACES {
-            places.push(format!(
-                "{:.0} % at {}",
-                share * 100.0,
-                place(function.most)
-            ));
+        if !is_told(function.most) {
+            continue;
+        }
+        let place = place(function.most);
+        match places.iter_mut().find(|(other, _)| *other == place) {
+            Some((_, samples)) => *samples += function.samples,
+            None => places.push((place, function.samples)),
         }
     }
-    if places.is_empty() {
+    places.sort_by_key(|(_, samples)| Reverse(*samples));
+    let mut listed = Vec::new();
+    for (place, samples) in places {
+        let share = samples as f64 / all.max(1) as f64;
+        let is_much = samples >= FEWEST_SAMPLES && share >= MUCH_COMPUTING;
+        if is_much && listed.len() < MOST_PLACES {
+            listed.push(format!("{:.0} % at {place}", share * 100.0));
+        }
+    }
+    if listed.is_empty() {
         return None;
     }
-    Some(places.join("; "))
+    Some(listed.join("; "))
 }
 
 /// Returns the share of the time in which a thread is blocked in calls, and so holds up its other work.
