@@ -20,6 +20,7 @@ mod producer;
 mod rare_hold;
 mod runtimes;
 mod sqlite;
+mod sqlite_computes;
 mod unpolled;
 mod waits;
 mod waits_for_itself;
@@ -48,6 +49,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("busy_blocking_pool", from_outside::busy_blocking_pool),
     ("lock_queue", lock_queue::look),
     ("sqlite", sqlite::look),
+    ("sqlite_computes", sqlite_computes::look),
     ("full_blocking_pool", runtimes::full_blocking_pool),
     ("late", runtimes::late),
     ("uneven_runtimes", runtimes::uneven),

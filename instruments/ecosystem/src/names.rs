@@ -221,6 +221,8 @@ meanings! {
     SqliteBusy = "sqlite_busy",
     /// `SQLite` as it begins to read.
     SqliteRead = "sqlite_read",
+    /// `SQLite` as it runs a statement.
+    SqliteRuns = "sqlite_runs",
     /// Set of futures that are polled together.
     Set = "set",
     /// Connection that is no request any more, such as a `WebSocket`.

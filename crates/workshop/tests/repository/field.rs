@@ -38,7 +38,7 @@ const fn case(
     }
 }
 
-const CASES: [Case; 33] = [
+const CASES: [Case; 34] = [
     case(
         "actor",
         "--get /price --users 8",
@@ -201,6 +201,12 @@ const CASES: [Case; 33] = [
         "--get /basket/{1..900} --users 4 --think 0.005",
         "in_a_row",
         "rows::prices",
+    ),
+    case(
+        "scan",
+        "--get /page/{1..9} --users 4 --think 0.02",
+        "sqlite_computes",
+        "scan::flag",
     ),
     case(
         "secondconn",

@@ -4,7 +4,7 @@ use ecosystem::WaitKind;
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Level, Words};
-use crate::rules::{waits, waits_for_itself};
+use crate::rules::{sqlite_computes, waits, waits_for_itself};
 use crate::thresholds::{AT_WORK, LEAST_MS, MUCH_OF_ALL, MUCH_OF_ROUTE, POOL_WAIT};
 use crate::waiting::Waiting;
 
@@ -15,8 +15,9 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     };
     for waiting in Waiting::all(evidence) {
         let is_much = waiting.share >= MUCH_OF_ROUTE || waiting.share_of_all >= MUCH_OF_ALL;
-        let is_told =
-            waits::judged(&waiting).is_some() || waits_for_itself::is_stuck(&waiting, requests);
+        let is_told = waits::judged(&waiting).is_some()
+            || waits_for_itself::is_stuck(&waiting, requests)
+            || sqlite_computes::is_told(evidence, &waiting);
         let is_short = waiting.ms.is_some_and(|ms| ms < LEAST_MS);
         let is_work = matches!(waiting.kind(), WaitKind::Running | WaitKind::Ready);
         let is_little = is_short || is_work && waiting.in_flight < AT_WORK;

@@ -1,0 +1,183 @@
+//! Requests wait for one statement of `SQLite`, for which it computes long: it reads many rows.
+
+use ecosystem::{PartMeaning, WaitKind};
+
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Words};
+use crate::threads::seen::passes;
+use crate::thresholds::{
+    FEWEST_SAMPLES, IN_A_ROW, MUCH_OF_ALL, MUCH_OF_ROUTE, SQLITE_LINE, SQLITE_MS, SQLITE_SHARE,
+    SQLITE_WEIGHT,
+};
+use crate::waiting::Waiting;
+
+pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
+    match Statement::of(evidence) {
+        Some(statement) => vec![statement.finding()],
+        None => Vec::new(),
+    }
+}
+
+/// Returns whether the wait is told by this rule.
+pub(crate) fn is_told(evidence: &Evidence, waiting: &Waiting) -> bool {
+    is_of_sqlite(waiting) && Statement::of(evidence).is_some_and(|it| it.is_at(waiting))
+}
+
+/// A statement that reads many rows.
+struct Statement {
+    waiting: Waiting,
+    /// CPU time of SQLite for each request, in milliseconds.
+    each_ms: f64,
+    /// Share of all samples of the CPU time.
+    share: f64,
+    /// Samples of the CPU time.
+    all: u64,
+}
+
+impl Statement {
+    fn of(evidence: &Evidence) -> Option<Self> {
+        let cpu = evidence.cpu.as_ref()?;
+        let (mut all, mut of_sqlite) = (0, 0);
+        for stack in cpu.stacks() {
+            all += stack.samples;
+            if passes(stack, PartMeaning::SqliteRuns) {
+                of_sqlite += stack.samples;
+            }
+        }
+        let share = of_sqlite as f64 / all.max(1) as f64;
+        if of_sqlite < FEWEST_SAMPLES || share < SQLITE_SHARE {
+            return None;
+        }
+        let waiting = only_line(evidence)?;
+        let is_much = waiting.share >= MUCH_OF_ROUTE || waiting.share_of_all >= MUCH_OF_ALL;
+        // Many short statements in a row are told as that.
+        let is_in_a_row = waiting.in_a_row.is_some_and(|times| times >= IN_A_ROW);
+        let each_ms = of_sqlite as f64 * cpu.period_s * 1e3 / waiting.ended.max(1) as f64;
+        if !is_much || is_in_a_row || each_ms < SQLITE_MS {
+            return None;
+        }
+        Some(Self {
+            waiting,
+            each_ms,
+            share,
+            all,
+        })
+    }
+
+    fn is_at(&self, waiting: &Waiting) -> bool {
+        self.waiting.place().line() == waiting.place().line()
+    }
+
+    fn finding(&self) -> Finding {
+        let words = Words {
+            headline: format!("{} SQLite computes for it.", self.waiting.headline()),
+            seen: format!(
+                "SQLite computes about {:.1} ms for each of these requests: {:.0} % of {} samples of the CPU time.",
+                self.each_ms,
+                self.share * 100.0,
+                self.all
+            ),
+            cause: "The statement reads many rows: no index fits its condition, or it asks for more than is needed."
+                .to_owned(),
+            fix: "Look at it with `EXPLAIN QUERY PLAN`: `SCAN` reads the whole table, so add an index. Or keep the answer."
+                .to_owned(),
+        };
+        Finding::fault(
+            "sqlite_computes",
+            SQLITE_WEIGHT,
+            "/debug/pprof/last?format=svg",
+            words,
+        )
+    }
+}
+
+/// Returns the waits for SQLite at one line, if nearly all of its CPU time must be for that line.
+fn only_line(evidence: &Evidence) -> Option<Waiting> {
+    let mut of_sqlite = Vec::new();
+    let mut in_flight = 0.0;
+    for waiting in Waiting::all(evidence) {
+        if is_of_sqlite(&waiting) {
+            in_flight += waiting.in_flight;
+            of_sqlite.push(waiting);
+        }
+    }
+    // Those with most requests are first.
+    let first = of_sqlite.into_iter().next()?;
+    first.place().line()?;
+    (first.in_flight >= SQLITE_LINE * in_flight).then_some(first)
+}
+
+fn is_of_sqlite(waiting: &Waiting) -> bool {
+    waiting.kind() == WaitKind::Database && waiting.wait.what.contains("SQLite")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::rules::elsewhere;
+    use crate::testing::{both_sides, cpu_samples, evidence, place, route};
+    use crate::threads::testing::runs;
+
+    const LINE: &str = "shop::flag (src/flags.rs:21)";
+
+    /// A thousand requests in ten seconds, with so many of a hundred samples in SQLite, and so many requests at another line.
+    fn with(samples: u64, others: f64, in_a_row: f64) -> Evidence {
+        let routes = [route("GET /a", 0.1, 1000), route("GET /b", others, 100)];
+        let mut waits = place("GET /a", &[LINE, "sqlx_sqlite"], 0.1);
+        waits.in_a_row = Some(in_a_row);
+        let other = ["shop::list (src/list.rs:9)", "sqlx_sqlite"];
+        let places = [waits, place("GET /b", &other, others)];
+        let mut evidence = evidence(&routes, &places);
+        let stacks = vec![
+            runs(
+                samples,
+                &["sqlx_sqlite::worker", "sqlite3_step", "sqlite3BtreeNext"],
+            ),
+            runs(100 - samples, &["shop::other"]),
+        ];
+        let mut cpu = cpu_samples(stacks);
+        // The workers of sqlx drive no tasks.
+        cpu.threads[0].is_runtime = false;
+        evidence.cpu = Some(Arc::new(cpu));
+        evidence
+    }
+
+    #[test]
+    fn a_statement_that_reads_many_rows_is_told_on_the_right_side_of_each_threshold() {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        both_sides(look, SQLITE_SHARE, |share| {
+            with((share * 100.0) as u64, 0.0, 1.0)
+        });
+        let told = |evidence: &Evidence| !look(evidence).is_empty();
+        let at = |ms: f64| {
+            let mut evidence = with(90, 0.0, 1.0);
+            let cpu = Arc::get_mut(evidence.cpu.as_mut().unwrap()).unwrap();
+            cpu.period_s = ms / 90.0 + 1e-9;
+            evidence
+        };
+        assert!(told(&at(SQLITE_MS)) && !told(&at(SQLITE_MS * 0.99)));
+        let others = 0.1 / SQLITE_LINE - 0.1;
+        assert!(told(&with(90, others * 0.99, 1.0)));
+        assert!(
+            !told(&with(90, others * 1.01, 1.0)),
+            "whose time it is, nobody knows"
+        );
+        assert!(told(&with(90, 0.0, IN_A_ROW * 0.99)) && !told(&with(90, 0.0, IN_A_ROW)));
+    }
+
+    #[test]
+    fn the_wait_is_told_once() {
+        let evidence = with(90, 0.0, 1.0);
+        let found = look(&evidence).remove(0);
+        assert!(
+            found
+                .headline
+                .contains("waiting for an answer of SQLite at shop::flag (src/flags.rs:21)"),
+            "{found:?}"
+        );
+        assert!(elsewhere::look(&evidence).is_empty());
+        assert!(!elsewhere::look(&with(20, 0.0, 1.0)).is_empty());
+    }
+}
