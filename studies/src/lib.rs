@@ -24,17 +24,17 @@ use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
+use children::environment;
+use children::tool;
 use children::{Interrupt, cpus};
 use course::bench::drivers::{k6, locust};
 use course::bench::provenance;
 use course::bench::server::{Launch, Server};
 use course::measurement::chapter_file::ChapterFile;
-use engine::environment;
 use engine::figures;
 use engine::load::Settings;
 use engine::outcome::{GeneratorKind, Latency, Outcome};
 use engine::statistics::{self, Gains, Looks};
-use engine::tool;
 use engine::traffic::Traffic;
 
 /// An error of a study, from any thread.

@@ -2,8 +2,8 @@
 
 use std::thread;
 
+use children::environment::numa_nodes;
 use course::bench::testing::{self, TIME_OUT, post};
-use engine::environment::numa_nodes;
 use serde::Deserialize;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");

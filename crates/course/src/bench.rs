@@ -4,6 +4,7 @@
 pub mod contract;
 pub mod counters;
 pub mod drivers;
+pub mod metrics;
 pub mod profiling;
 pub mod proof;
 pub mod provenance;

@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 
 use children::Interrupt;
 use children::cpus::{self, PinError};
-use engine::load::resources::{FileLimit, Spent, allow_open_files};
+use children::limits::{FileLimit, allow_open_files};
+use engine::load::cpu_time::Spent;
 use engine::load::{GeneratorError, Latencies};
 use engine::outcome::GeneratorFacts;
 use engine::statistics::{TAIL, student};

@@ -23,10 +23,10 @@ mod progress_file;
 mod steps;
 mod tools;
 
-use engine::program::Program;
+use children::program::Program;
 
 fn main() -> std::process::ExitCode {
-    engine::program::is(Program {
+    children::program::is(Program {
         name: "cargo workshop".to_owned(),
         setup: Some("cargo workshop setup".to_owned()),
     });

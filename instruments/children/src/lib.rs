@@ -13,9 +13,14 @@
 //! On systems other than Unix, only servers notice that this process was killed.
 
 pub mod cpus;
+pub mod environment;
 mod interrupt;
+pub mod limits;
 mod output;
 pub mod processes;
+pub mod program;
+pub mod quota;
+pub mod tool;
 
 use std::ffi::OsStr;
 use std::io;

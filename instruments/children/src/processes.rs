@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 use rustix::process::Pid;
@@ -183,6 +184,24 @@ fn peak_memory_of(id: u32) -> Option<f64> {
     Some(kib * 1024.0)
 }
 
+/// Returns how long the thread with this folder under `/proc` has been ready to run without getting a CPU. The time
+/// grows while something else keeps its CPU busy.
+pub fn waited_for_cpu(thread: &Path) -> Option<Duration> {
+    // Three numbers: nanoseconds on a CPU, nanoseconds waiting for one, time slices.
+    let text = fs::read_to_string(thread.join("schedstat")).ok()?;
+    let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(waited))
+}
+
+/// Returns the time of [`waited_for_cpu`] of all threads of a process together.
+pub(crate) fn all_waited_for_cpu(process: u32) -> Option<Duration> {
+    let mut sum = Duration::ZERO;
+    for thread in fs::read_dir(format!("/proc/{process}/task")).ok()? {
+        sum += waited_for_cpu(&thread.ok()?.path())?;
+    }
+    Some(sum)
+}
+
 /// CPU time of some CPUs up to a moment, and that of the programs which are measured on them.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuTimes {
@@ -266,8 +285,6 @@ fn cpu_ticks(stat: &str, name: &str) -> Option<[u64; 8]> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

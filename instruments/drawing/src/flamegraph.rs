@@ -12,9 +12,10 @@ mod callouts;
 mod plumbing;
 
 use crate::folded::{IDLE, MEANINGFUL, NoCount, total};
+use crate::profile::Profile;
 use await_profile::drawing::{Drawing, Theme, legible};
 use engine::figures;
-use engine::profile::{Profile, ProfileKind};
+use engine::profile::ProfileKind;
 
 pub use self::boxes::Boxes;
 use crate::canvas::escaped;

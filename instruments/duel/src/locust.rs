@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use children::limits::allow_open_files;
+use children::tool::{DriverError, Settings, Task};
 use children::{Interrupt, Running, Starting, Tail};
-use engine::load::resources::allow_open_files;
 use engine::load::{GroupOutcome, Latencies, RouteLatencies, TrafficOutcome};
 use engine::outcome::{GeneratorFacts, GeneratorKind};
 use engine::traffic::Arrivals;
 use engine::traffic::Traffic;
 use serde::Deserialize;
-
-use engine::service::free_ports;
-use engine::tool::{DriverError, Settings, Task};
 
 const TOOL: &str = "Locust";
 /// Default port of a Locust master.
@@ -90,7 +89,7 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
     std::fs::write(&script, workers.script).map_err(&failed)?;
     std::fs::write(&recorder, RECORDER).map_err(&failed)?;
     let (address, port, within) = if workers.others == 0 {
-        ("127.0.0.1", free_ports().map_err(&failed)?[0], OWN_WITHIN)
+        ("127.0.0.1", free_port().map_err(&failed)?, OWN_WITHIN)
     } else {
         ("*", PORT, OTHERS_WITHIN)
     };
@@ -149,6 +148,12 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
         )));
     }
     outcome(traffic, summary)
+}
+
+/// Returns a port of the loopback that nobody listens on at this moment.
+fn free_port() -> io::Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    Ok(listener.local_addr()?.port())
 }
 
 /// Makes Locust read these files, which are separated by a comma.

@@ -11,11 +11,12 @@ use engine::counters::{self, Counter};
 use std::fmt::Write as _;
 use terminal::git::Commit;
 
-use engine::environment::Environment;
+use children::environment::Environment;
 use engine::figures;
 use engine::metric::Unit;
-use engine::metric::{CPU_MS, Metric, SeenByBoth, Triplet, are_bounds};
+use engine::metric::{CPU_MS, Metric, Triplet, are_bounds};
 use engine::profile::ProfileKind;
+use engine::profile::SeenByBoth;
 use engine::verdict::{Estimate, Speed, Verdict, drawbacks};
 use maud::html;
 use serde::Serialize;

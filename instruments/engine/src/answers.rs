@@ -125,14 +125,24 @@ impl Asked<'_> {
     }
 }
 
-/// Learns the answers to `traffic`, including its bystander's: always the status, and the parts of the body that are to
+/// Learns the answers to `traffic`, including its bystander's, and makes them the expected ones: always the status, and the parts of the body that are to
 /// be compared. Asks for every answer twice, because parts that change by themselves cannot be compared. With
 /// `how.status` it checks one request per route and learns no body.
 ///
 /// # Errors
 ///
 /// Returns an error if there is no answer, if its status is unexpected, or if a part that is to be compared changes.
-pub fn learn(server: &Asked<'_>, traffic: &Traffic, how: &How) -> Result<Learnt, AnswerError> {
+pub fn learn(server: &Asked<'_>, traffic: &mut Traffic, how: &How) -> Result<Learnt, AnswerError> {
+    let learnt = learnt(server, traffic, how)?;
+    let own = traffic.routes.len();
+    traffic.routes = learnt.routes[..own].to_vec().into();
+    if let (Some(paced), Some(route)) = (&mut traffic.bystander, learnt.routes.get(own)) {
+        paced.route = route.clone();
+    }
+    Ok(learnt)
+}
+
+fn learnt(server: &Asked<'_>, traffic: &Traffic, how: &How) -> Result<Learnt, AnswerError> {
     let bystander = traffic.bystander.iter().map(|paced| &paced.route);
     let routes: Vec<&Route> = traffic.routes.iter().chain(bystander).collect();
     let mut learnt = Learnt {
@@ -356,15 +366,6 @@ fn second_time(
 }
 
 impl Learnt {
-    /// Puts the learned answers into `traffic`, which must be the load that they were learned for.
-    pub fn complete(&self, traffic: &mut Traffic) {
-        let own = traffic.routes.len();
-        traffic.routes = self.routes[..own].to_vec().into();
-        if let (Some(paced), Some(route)) = (&mut traffic.bystander, self.routes.get(own)) {
-            paced.route = route.clone();
-        }
-    }
-
     /// Sends the change the same requests and compares its answers with the base's.
     ///
     /// # Errors

@@ -12,18 +12,18 @@ use children::Interrupt;
 use crate::figures;
 use crate::load::{Latencies, TrafficOutcome};
 use crate::metric::{
-    BYSTANDER_P99, CPU_MS, PERCENTILES, REQUESTS_PER_SECOND, SeenByBoth, Triplet, answers_for,
-    route_key,
+    BYSTANDER_P99, CPU_MS, PERCENTILES, REQUESTS_PER_SECOND, Triplet, answers_for, route_key,
 };
 use crate::outcome::GeneratorFacts;
 use crate::profile::ProfileKind;
+use crate::profile::SeenByBoth;
 use crate::rounds::run_until_decided;
 use crate::statistics::{FIRST_LOOK, Looks, triplet};
 use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
 use crate::verdict::{Speed, Verdict, judge};
 
-pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side};
+pub use self::asked::{Compared, Comparison, ComparisonError, Generator, LeftOut, Side};
 use self::round::{
     BASE, CHANGE, DISTURBED, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt,
     WARM_AGAIN, names, settle,
@@ -143,8 +143,7 @@ impl Comparison<'_> {
         self.begins("the servers start");
         let mut servers = self.start(triplet(0))?;
         let start = began.elapsed();
-        let mut learnt = self.learn(&servers, &traffic)?;
-        learnt.complete(&mut traffic);
+        let mut learnt = self.learn(&servers, &mut traffic)?;
         self.counters(&servers)?;
         self.fit(&mut servers, &mut traffic, &mut learnt.notes)?;
         if let Some(sentence) = self.tell_time(began.elapsed(), start, &traffic) {
@@ -166,7 +165,11 @@ impl Comparison<'_> {
         }
     }
 
-    fn learn(&self, servers: &[Instance; 3], traffic: &Traffic) -> Result<Learnt, ComparisonError> {
+    fn learn(
+        &self,
+        servers: &[Instance; 3],
+        traffic: &mut Traffic,
+    ) -> Result<Learnt, ComparisonError> {
         self.begins("the base's answers are learnt");
         let learnt = learn(&self.asked(servers, BASE), traffic, &self.how)?;
         for sentence in &learnt.advice {

@@ -16,7 +16,6 @@ pub mod answers;
 pub mod bodies;
 pub mod comparison;
 pub mod counters;
-pub mod environment;
 pub mod event;
 pub mod figures;
 
@@ -27,15 +26,11 @@ pub mod outcome;
 pub mod placement;
 
 pub mod profile;
-pub mod program;
 pub mod prometheus;
 pub mod rounds;
 pub mod service;
 mod service_profiles;
 pub mod statistics;
-pub mod tool;
 pub mod traffic;
 pub mod url;
 pub mod verdict;
-
-pub use ecosystem::printable;

@@ -29,6 +29,7 @@
 mod alarm;
 pub mod ask;
 mod connection;
+pub mod cpu_time;
 mod error;
 mod failure;
 mod group;
@@ -37,7 +38,6 @@ mod outcome;
 mod rate;
 mod record;
 mod request;
-pub mod resources;
 mod schedule;
 mod shared;
 mod tally;
@@ -53,8 +53,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use children::Interrupt;
+use children::limits::allow_open_files;
 
-use crate::load::resources::allow_open_files;
 use crate::outcome::{GeneratorFacts, GeneratorKind};
 use crate::traffic::{Arrivals, Route, Spacing, Traffic};
 pub use error::GeneratorError;

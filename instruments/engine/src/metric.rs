@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::figures;
 
 use crate::outcome::Quantile;
-use crate::profile::ProfileKind;
 
 /// Unit of a figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,16 +233,4 @@ fn counter_label(counter: &str) -> String {
     } else {
         counter.to_owned()
     }
-}
-/// Profiles of base and change by one instrument, under the same load.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenByBoth {
-    /// Instrument that took the profiles.
-    pub kind: ProfileKind,
-    /// Time that it profiled each, in seconds.
-    pub seconds: u32,
-    /// Folded stacks of the base, one text for each part of that time.
-    pub base: Vec<String>,
-    /// Folded stacks of the change, likewise.
-    pub change: Vec<String>,
 }

@@ -1,56 +1,19 @@
 //! Metrics of a server, read from its Prometheus text: the lab's, or that of any service.
 
-use std::collections::BTreeMap;
-
-/// Largest count that is exact as `f64`. Nothing that a server counts comes near it.
-const LARGEST_COUNT: f64 = (1_u64 << 53) as f64;
-
 /// One line of Prometheus text: `name value` or `name{labels} value`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Sample<'a> {
+pub struct Sample<'a> {
     /// The metric's name.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// Set if it is one of several, told apart by labels.
-    pub(crate) is_labelled: bool,
+    pub is_labelled: bool,
     /// Its value, which is finite.
-    pub(crate) value: f64,
+    pub value: f64,
 }
 
 /// Returns the samples of Prometheus text. Skips lines that are no samples, and values that are no finite numbers.
-pub(crate) fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
+pub fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
     text.lines().filter_map(sample)
-}
-
-/// Metrics by name; those with labels are left out.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Metrics(BTreeMap<String, f64>);
-
-impl Metrics {
-    /// Reads Prometheus text. Skips lines that are no samples, and values that are no finite numbers.
-    pub fn parse(text: &str) -> Self {
-        let mut metrics = BTreeMap::new();
-        for sample in samples(text) {
-            if !sample.is_labelled {
-                metrics.insert(sample.name.to_owned(), sample.value);
-            }
-        }
-        Self(metrics)
-    }
-
-    /// Returns the value of `name`, if the server has it; always finite.
-    pub fn get(&self, name: &str) -> Option<f64> {
-        self.0.get(name).copied()
-    }
-
-    /// Returns the value of `name` as a count; `None` if it is a fraction, below zero, or too large to be exact.
-    pub fn count(&self, name: &str) -> Option<u64> {
-        let value = self.get(name)?;
-        if !(0.0..=LARGEST_COUNT).contains(&value) || value.fract() != 0.0 {
-            return None;
-        }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it is one
-        Some(value as u64)
-    }
 }
 
 fn sample(line: &str) -> Option<Sample<'_>> {
@@ -96,16 +59,6 @@ fn end_of_labels(labels: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn counters_are_read_and_comments_are_not() {
-        let metrics = Metrics::parse(
-            "# TYPE a counter\na_total 3\nlab_info{chapter=\"1\"} 1\nbusy 0.25\n# EOF\n",
-        );
-        assert_eq!(metrics.count("a_total"), Some(3));
-        assert_eq!(metrics.get("busy"), Some(0.25));
-        assert_eq!(metrics.get("lab_info"), None);
-    }
-
     /// Reads text as other services than the lab's write it.
     #[test]
     fn times_tabs_labels_and_exemplars_are_no_part_of_a_value() {
@@ -122,14 +75,5 @@ mod tests {
             ("route_total", 8.0),
         ];
         assert_eq!(read, right);
-    }
-
-    #[test]
-    fn what_cannot_be_a_count_is_none() {
-        let metrics = Metrics::parse("a NaN\nb +Inf\nc -1\nd 0.5\ne 1e300\nf 9007199254740992\n");
-        let all = ["a", "b", "c", "d", "e", "f"].map(|name| metrics.count(name));
-        assert_eq!(all, [None, None, None, None, None, Some(1 << 53)]);
-        let values = ["a", "b", "c"].map(|name| metrics.get(name));
-        assert_eq!(values, [None, None, Some(-1.0)]);
     }
 }

@@ -374,11 +374,7 @@ impl CommandServer {
 }
 
 /// Returns two different ports that nobody listens on at this moment.
-///
-/// # Errors
-///
-/// Returns an error if the system gives no port of the loopback.
-pub fn free_ports() -> std::io::Result<[u16; 2]> {
+fn free_ports() -> std::io::Result<[u16; 2]> {
     // Both are open at once, so they differ.
     let one = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::load::Target;
 use crate::load::ask::get;
-use crate::metric::SeenByBoth;
-use crate::profile::ProfileKind;
+use crate::profile::{ProfileKind, SeenByBoth};
 
 /// Number of one-second profiles per instrument. The differences between them tell how exact their shares are.
 const TIMES: u32 = 5;

@@ -20,7 +20,7 @@ pub enum Side {
 
 /// Returns the order in which a round loads its servers. Within six rounds each server comes first, second and last
 /// equally often, and each before each other. So a machine that slowly warms up or slows down favors none.
-pub fn triplet(number: u32) -> [Side; 3] {
+pub(crate) fn triplet(number: u32) -> [Side; 3] {
     use Side::{Again as A, Base as B, Change as C};
     const ORDERS: [[Side; 3]; 6] = [
         [B, C, A],
@@ -272,7 +272,7 @@ impl Gains {
     /// Gains and equal servers then measure one noise, and both spreads together know it better than one.
     ///
     /// Do not use it for a problem and its fix: they differ in kind, and the interval would cover too little.
-    pub fn pooled_interval(&self, looks: Looks) -> Option<(f64, f64)> {
+    pub(crate) fn pooled_interval(&self, looks: Looks) -> Option<(f64, f64)> {
         let own = self.mean()?;
         self.pooled(own).unwrap_or(own).interval(looks)
     }
@@ -324,7 +324,7 @@ impl Gains {
 
     /// Returns the interval of the ratio of two equal servers, which holds 1 on a machine that favors none. `None` as
     /// [`Gains::noise_floor`].
-    pub fn equal_interval(&self, looks: Looks) -> Option<(f64, f64)> {
+    pub(crate) fn equal_interval(&self, looks: Looks) -> Option<(f64, f64)> {
         Mean::of_logs(&self.equals)?.interval(looks)
     }
 }
@@ -412,6 +412,9 @@ fn log(ratio: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use rand::Rng;
+    use rand_pcg::Pcg32;
+
     use super::*;
 
     /// Compares quantiles with printed tables.
@@ -431,5 +434,63 @@ mod tests {
             );
         }
         assert_eq!(student(0.0, 0.025), None);
+    }
+
+    fn uniform(random: &mut Pcg32) -> f64 {
+        f64::from(random.next_u32()) / f64::from(u32::MAX)
+    }
+
+    /// Draws from the normal distribution (G. E. P. Box and M. E. Muller, 1958).
+    fn normal(random: &mut Pcg32) -> f64 {
+        let radius = (-2.0 * uniform(random).max(1e-12).ln()).sqrt();
+        radius * (std::f64::consts::TAU * uniform(random)).cos()
+    }
+
+    /// Simulates rounds of a base that was measured twice and a change, each with noise of its own.
+    fn noisy(rounds: u32, base: f64, change: f64, random: &mut Pcg32) -> Gains {
+        let mut gains = Gains::default();
+        for _ in 0..rounds {
+            let mut figure = |spread: f64| (spread * normal(random)).exp();
+            let (bases, change) = ([figure(base), figure(base)], figure(change));
+            gains.add(&bases, &[change], true).unwrap();
+        }
+        gains
+    }
+
+    #[test]
+    fn the_noise_floor_holds_in_95_of_100_new_runs() {
+        let mut random = Pcg32::new(5, 1);
+        for rounds in [3, 5, 8, 18] {
+            let mut run = || noisy(rounds, 0.05, 0.05, &mut random);
+            let holds = (0..4_000).filter(|_| {
+                let floor = run().noise_floor().unwrap();
+                let (low, high) = run().equal_interval(Looks::ONCE).unwrap();
+                let new = (low * high).sqrt();
+                new.max(new.recip()) <= 1.0 + floor
+            });
+            let share = holds.count() as f64 / 4_000.0;
+            assert!((0.94..=0.965).contains(&share), "{rounds} rounds: {share}");
+        }
+    }
+
+    /// Pooling keeps its promise for two builds of one program, which are alike. A problem and its fix are not,
+    /// so proofs do not pool.
+    #[test]
+    fn pooling_takes_fewer_rounds_and_keeps_its_promise_where_both_are_about_as_noisy() {
+        let mut random = Pcg32::new(6, 1);
+        for (change, least) in [(0.02, 0.975), (0.03, 0.97), (0.08, 0.95)] {
+            let (mut covered, mut pooled, mut own) = (0, 0.0, 0.0);
+            for _ in 0..4_000 {
+                let gains = noisy(5, 0.02, change, &mut random);
+                let (low, high) = gains.pooled_interval(Looks::COMPARISON).unwrap();
+                covered += u32::from(low <= 1.0 && 1.0 <= high);
+                pooled += (high / low).ln();
+                let (low, high) = gains.interval(Looks::COMPARISON).unwrap();
+                own += (high / low).ln();
+            }
+            let share = f64::from(covered) / 4_000.0;
+            assert!(share >= least, "{change}: {share}");
+            assert!(pooled < own, "{change}: {pooled} {own}");
+        }
     }
 }

@@ -276,11 +276,3 @@ impl Traffic {
         }
     }
 }
-
-/// Returns the content type of a body for its header, by the first byte.
-pub fn content_type(body: &[u8]) -> &'static str {
-    match body {
-        [b'{' | b'[', ..] => "application/json",
-        _ => "text/plain; charset=utf-8",
-    }
-}

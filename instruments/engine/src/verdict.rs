@@ -29,6 +29,15 @@ pub enum Goal {
     AtMostSlower(f64),
 }
 
+impl Default for Goal {
+    /// Finds the better of the two if they differ by 5 %.
+    fn default() -> Self {
+        Self::Difference {
+            margin: DEFAULT_MARGIN,
+        }
+    }
+}
+
 /// Speed of the change against the base: the kinds of a comparison's verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -240,7 +249,7 @@ fn undecided(seen: &str) -> String {
 }
 
 /// Default margin: differences below this share are none, unless somebody says otherwise.
-pub const DEFAULT_MARGIN: f64 = 0.05;
+pub(crate) const DEFAULT_MARGIN: f64 = 0.05;
 
 /// Returns the ratio of a change that is worse by `share`: as far below 1 as `1 + share` is above.
 fn worse_by(share: f64) -> f64 {

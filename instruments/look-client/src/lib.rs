@@ -13,8 +13,8 @@ mod pid;
 
 use std::time::Duration;
 
+use ecosystem::printable;
 use engine::load::ask;
-use engine::printable;
 use engine::traffic::{Expected, Request};
 use engine::url::Url;
 

@@ -7,7 +7,7 @@ mod watch;
 
 use std::time::Duration;
 
-use engine::printable;
+use ecosystem::printable;
 use terminal::exit::{CliError, Exit};
 use terminal::json;
 use terminal::output::Format;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use engine::printable;
-use engine::tool::DriverError;
+use children::tool::DriverError;
+use ecosystem::printable;
 
 /// Meaning of an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+use children::program;
 use tempfile::NamedTempFile;
-
-use engine::program;
 
 use crate::exit::CliError;
 

@@ -9,7 +9,7 @@ use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 
-use engine::printable;
+use ecosystem::printable;
 
 /// Begin of a terminal's commands, among them colours.
 const ESCAPE: &str = "\x1b[";

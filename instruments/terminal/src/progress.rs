@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use ecosystem::printable;
 use engine::event::Event;
 use engine::figures;
 use engine::load::Progress;
-use engine::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Shows a run as it happens, on standard error.

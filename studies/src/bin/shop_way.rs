@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use children::Interrupt;
+use children::environment;
 use clap::Parser;
 use course::bench::provenance;
 use course::report::way::{Order, Scores};
-use engine::environment;
 use shop_bench::commands::bench::{Length, measure};
 use shop_bench::others::Others;
 use shop_bench::shop::Shop;

@@ -5,8 +5,8 @@ use crate::measurement::{
     claim::PROBLEM,
     record::{Purpose, Record, Round},
 };
+use children::environment::Environment;
 use engine::{
-    environment::Environment,
     figures,
     outcome::{GeneratorFacts, Outcome},
     statistics::FIRST_LOOK,

@@ -1,6 +1,6 @@
 //! Number of CPUs, by each of the functions that programs call, compared with the number that they can use.
 
-use engine::environment::quota;
+use children::quota;
 
 /// Returns each counter's result on the calling thread, by name: `std::thread::available_parallelism`,
 /// `num_cpus::get`, the workers of tokio's multi-thread runtime, and the processors of

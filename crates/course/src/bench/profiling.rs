@@ -7,10 +7,11 @@ use crate::bench::rounds::{Bench, RunError};
 use crate::bench::server::{Server, ServerError};
 use children::Interrupt;
 use drawing::folded;
+use drawing::profile::Profile;
 use engine::figures;
 use engine::load::GeneratorError;
 use engine::load::ask::Unanswered;
-use engine::profile::{Profile, ProfileKind};
+use engine::profile::ProfileKind;
 
 /// A profile and its data in every format that its kind has.
 #[derive(Debug, Clone)]

@@ -9,7 +9,8 @@ use crate::analysis::machine::Machine;
 use crate::measurement::chapter_file::ChapterFile;
 use crate::measurement::claim::PROBLEM;
 use crate::measurement::record::{Purpose, Round};
-use engine::profile::{Profile, ProfileKind};
+use drawing::profile::Profile;
+use engine::profile::ProfileKind;
 
 pub use self::plan::planned_s;
 use self::plan::{Step, beforehand, label, matrix_plan, most_triplets, triplet};

@@ -13,7 +13,6 @@ use std::time::Instant;
 use crate::analysis::verdict::{self, analyse};
 use crate::measurement::record::{Commit, Purpose, Record};
 use crate::measurement::reference::Published;
-use engine::environment::Environment;
 
 use self::outside::Nginx;
 pub use self::outside::nginx;
@@ -21,7 +20,8 @@ use crate::bench::profiling::ProfileData;
 use crate::bench::proof::{self, Proof};
 use crate::bench::provenance;
 use crate::bench::rounds::{Bench, RunError};
-use engine::environment;
+use children::environment;
+use children::environment::Environment;
 use engine::event::Event;
 
 /// Order to record a chapter: its servers, and what to measure.

@@ -6,20 +6,20 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::bench::metrics::Metrics;
 use crate::measurement::chapter_file::{ChapterFile, Scenario};
 use crate::measurement::record::{Purpose, Round};
 use children::Interrupt;
 use children::processes::CpuTimes;
+use children::quota::throttled_so_far;
 use cpu_time::ProcessTime;
 use engine::event::Event;
 use engine::load::{GeneratorError, Progress};
 use engine::outcome::Outcome;
-use engine::prometheus::Metrics;
 use engine::traffic::Traffic;
 
 use crate::bench::server::{Launch, Server, ServerError};
 use crate::bench::watch;
-use engine::environment::quota::throttled_so_far;
 use engine::placement::Placement;
 
 /// Everything that a run on servers needs.

@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use children::{Interrupt, Running, Starting, Tail, panics_in};
 use sysinfo::System;
 
-use engine::load::ask::{Unanswered, get, get_unless};
-use engine::prometheus::Metrics;
+use crate::bench::metrics::Metrics;
+use engine::load::ask::{Unanswered, get};
 
 /// Longest time until a server listens; one that takes longer hangs.
 const START_TIME_OUT: Duration = Duration::from_secs(30);
@@ -287,6 +288,31 @@ impl Server {
     }
 }
 
+/// Returns the body as [`get`] does, or `None` as soon as `interrupt` is set. The request then goes on in the background
+/// until the caller ends the server.
+fn get_unless(
+    interrupt: &Interrupt,
+    address: SocketAddr,
+    path: &str,
+    time_out: Duration,
+) -> Result<Option<Vec<u8>>, Unanswered> {
+    let path = path.to_owned();
+    let (sender, answers) = mpsc::channel();
+    thread::spawn(move || sender.send(get(address, &path, time_out)));
+    loop {
+        if interrupt.is_set() {
+            return Ok(None);
+        }
+        match answers.recv_timeout(Duration::from_millis(50)) {
+            Ok(answer) => return answer.map(Some),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Unanswered::Failed("the request panicked".to_owned()));
+            }
+        }
+    }
+}
+
 fn spawn(launch: &Launch<'_>) -> std::io::Result<Running> {
     let mut command = Command::new(launch.program);
     command
@@ -352,6 +378,22 @@ fn addresses(line: &str) -> Vec<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_never_answers_is_left_at_once_by_whoever_is_interrupted() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = silent.local_addr().unwrap();
+        let interrupt = Interrupt::new();
+        let asked = std::thread::scope(|scope| {
+            let asking =
+                scope.spawn(|| get_unless(&interrupt, address, "/", Duration::from_secs(3600)));
+            // The request is on its way.
+            let _connection = silent.accept().unwrap();
+            interrupt.set();
+            asking.join().unwrap()
+        });
+        assert_eq!(asked, Ok(None));
+    }
 
     #[test]
     fn the_ready_line_yields_service_and_admin() {

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::bench::metrics::Metrics;
 use crate::measurement::load::Exchange;
 use children::Interrupt;
 use engine::load::Settings;
 use engine::outcome::Outcome;
-use engine::prometheus::Metrics;
 use engine::traffic::Traffic;
 
 use engine::load::ask::send;

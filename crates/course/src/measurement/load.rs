@@ -1,7 +1,7 @@
 //! Requests to a chapter's server, as `chapter.toml` describes them: used by the embedded generator, k6 and
 //! Locust alike.
 
-use engine::traffic::{self, Expected, Request, Route, Traffic};
+use engine::traffic::{Expected, Request, Route, Traffic};
 use serde::{Deserialize, Serialize};
 
 use crate::measurement::checked;
@@ -52,7 +52,7 @@ fn get() -> String {
 impl From<&Exchange> for Request {
     fn from(exchange: &Exchange) -> Self {
         let body = exchange.body.as_deref();
-        let kind = body.map(|body| traffic::content_type(body.as_bytes()));
+        let kind = body.map(|body| content_type(body.as_bytes()));
         Self {
             method: exchange.method.clone(),
             path: exchange.path.clone(),
@@ -63,5 +63,13 @@ impl From<&Exchange> for Request {
             body: exchange.body.clone().map(String::into_bytes),
             expected: Expected::of(200, Some(exchange.answer.clone().into_bytes())),
         }
+    }
+}
+
+/// Returns the content type of a body for its header, by the first byte.
+pub fn content_type(body: &[u8]) -> &'static str {
+    match body {
+        [b'{' | b'[', ..] => "application/json",
+        _ => "text/plain; charset=utf-8",
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use children::environment::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::measurement::{
@@ -11,7 +12,8 @@ use crate::measurement::{
     instructions::Instructions,
     reference::Published,
 };
-use engine::{environment::Environment, outcome::Outcome, profile::Profile, statistics::Looks};
+use drawing::profile::Profile;
+use engine::{outcome::Outcome, statistics::Looks};
 
 /// One proof run of one chapter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

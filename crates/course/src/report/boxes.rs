@@ -2,11 +2,9 @@
 
 use drawing::flamegraph::{Boxes, busy, in_flight};
 use drawing::folded;
+use drawing::profile::Profile;
 use ecosystem::{crate_of, place_of, wait_in};
-use engine::{
-    figures,
-    profile::{Profile, ProfileKind},
-};
+use engine::{figures, profile::ProfileKind};
 
 /// Frames of the standard library that a reader knows by another name.
 const KNOWN: [(&str, &str); 5] = [

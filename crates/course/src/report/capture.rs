@@ -28,10 +28,8 @@ use crate::report::{
 };
 use drawing::flamegraph::{self, Picture};
 use drawing::folded;
-use engine::{
-    figures,
-    profile::{Profile, ProfileKind},
-};
+use drawing::profile::Profile;
+use engine::{figures, profile::ProfileKind};
 
 /// The record's file in a capture.
 pub const RECORD: &str = "capture.json";

@@ -7,7 +7,8 @@ use crate::measurement::{
     record::{Purpose, Record},
     reference::Published,
 };
-use engine::{environment::Environment, outcome::GeneratorKind};
+use children::environment::Environment;
+use engine::outcome::GeneratorKind;
 use serde::Serialize;
 
 use crate::report::{

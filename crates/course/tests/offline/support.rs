@@ -1,16 +1,17 @@
 //! Records and outcomes of runs that never ran, for the tests of analysis and reports.
 
+use children::environment::Environment;
 use course::measurement::{
     chapter_file::ChapterFile,
     claim::{Claim, Claims, PROBLEM, SOLUTION},
     record::{Commit, Purpose, Record, Round},
     reference,
 };
+use drawing::profile::Profile;
 use engine::statistics::{Side, triplets};
 use engine::{
-    environment::Environment,
     outcome::{GeneratorFacts, Latency, Outcome},
-    profile::{Profile, ProfileKind},
+    profile::ProfileKind,
 };
 
 const CHAPTER_1: &str = include_str!("../../../../chapters/1-mutex-held-across-await/chapter.toml");

@@ -16,11 +16,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use children::Interrupt;
+use children::tool::{DriverError, Settings};
 use course::bench::drivers::{k6, locust};
 use course::bench::testing::write_script;
 use course::measurement::load::Exchange;
 use engine::outcome::{GeneratorKind, MISSED, Outcome};
-use engine::tool::{DriverError, Settings};
 use engine::traffic::{Arrivals, Spacing, Traffic};
 use tempfile::TempDir;
 

@@ -9,7 +9,7 @@ use duel::report::{Comparison, Side as Named};
 use engine::metric::{Metric, Triplet, Unit};
 use engine::rounds::{Rounds, run_until_decided};
 use engine::statistics::{Looks, Side};
-use engine::verdict::{DEFAULT_MARGIN, Goal, Speed, Verdict, judge};
+use engine::verdict::{Goal, Speed, Verdict, judge};
 use terminal::exit::{CliError, Exit};
 use terminal::json;
 use terminal::output::Format;
@@ -180,8 +180,7 @@ impl Rounds for Duel<'_> {
 /// tell.
 fn judged<'a>(metrics: &'a [Metric; 2], rounds: &[Triplet]) -> (&'a Metric, Verdict<Speed>) {
     let [score, cpu] = metrics;
-    let margin = DEFAULT_MARGIN;
-    let by_score = judge(score, Goal::Difference { margin }, rounds);
+    let by_score = judge(score, Goal::default(), rounds);
     let has_cpu = rounds
         .iter()
         .all(|round| round.change.get(&cpu.key).is_some());

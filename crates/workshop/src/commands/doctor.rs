@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use children::environment;
+use children::environment::Environment;
 use course::bench::counters::{Judged, Usable, counts};
 use course::bench::provenance;
-use engine::environment;
-use engine::environment::Environment;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
@@ -288,7 +288,7 @@ fn most_users(workshop: &Workshop) -> u32 {
 }
 
 fn open_files(needed: u64) -> Finding {
-    match engine::load::resources::allow_open_files(needed) {
+    match children::limits::allow_open_files(needed) {
         Ok(()) => Finding::ok(
             "open files",
             format!("{needed} available, and the largest load needs no more"),

@@ -3,12 +3,12 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use children::tool;
 use course::bench::drivers::{k6, locust};
 use course::bench::rounds::Bench;
 use course::measurement::chapter_file::{ChapterFile, Scenario};
 use engine::event::Event;
 use engine::outcome::Outcome;
-use engine::tool;
 use engine::traffic::Arrivals;
 
 use terminal::outcome::{exit_of, figures_of};

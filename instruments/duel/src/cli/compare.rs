@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::report::{Comparison, Page, Side, export};
 use children::Interrupt;
+use children::environment;
+use children::program;
 use engine::answers::AnswerError;
 use engine::comparison::{self, Compared, ComparisonError, LeftOut};
-use engine::environment;
 use engine::figures;
 use engine::load::{GeneratorError, Protocol};
 use engine::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use engine::placement::Placement;
-use engine::program;
 use engine::service::Launch;
 use engine::traffic::{Spacing, Traffic};
 use engine::verdict::{Goal, Speed, Verdict};

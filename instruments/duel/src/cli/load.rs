@@ -199,10 +199,7 @@ fn learn(
     interrupt: &Interrupt,
 ) -> Result<Learnt, CliError> {
     let asked = asked("the service", target, traffic, interrupt);
-    let learnt = answers::learn(&asked, traffic, &requests::how(&options.sent));
-    let learnt = learnt.map_err(unanswered)?;
-    learnt.complete(traffic);
-    Ok(learnt)
+    answers::learn(&asked, traffic, &requests::how(&options.sent)).map_err(unanswered)
 }
 
 /// Converts an error of learning the answers. An unexpected status means that the command line is wrong. A service

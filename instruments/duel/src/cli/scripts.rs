@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use children::program;
 use engine::bodies::names;
 use engine::login::Login;
-use engine::program;
 use engine::traffic::Traffic;
 
 use crate::cli::options::Sent;

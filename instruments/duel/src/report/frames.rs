@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use await_profile::drawing::legible;
 use drawing::folded::{MEANINGFUL, stacks, total, without_idle};
 use ecosystem::{crate_of, place_of};
-use engine::metric::SeenByBoth;
 use engine::profile::ProfileKind;
+use engine::profile::SeenByBoth;
 use engine::statistics::student;
 
 /// Probability in each tail of an interval. It is small because many frames are compared.

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use children::Interrupt;
+use children::tool::DriverError;
 use serde::Serialize;
 
 use crate::figures;
 use crate::load::{GeneratorError, Protocol, Target, TrafficOutcome};
-use crate::metric::{Metric, SeenByBoth, Triplet};
+use crate::metric::{Metric, Triplet};
+use crate::profile::SeenByBoth;
 use crate::traffic::Traffic;
 use crate::verdict::{Goal, Speed, Verdict};
 
@@ -17,7 +19,6 @@ use crate::event::Event;
 use crate::login::Login;
 use crate::placement::Placement;
 use crate::service::CommandError;
-use crate::tool::DriverError;
 
 /// One of the two builds.
 #[derive(Debug, Clone)]
@@ -30,9 +31,6 @@ pub enum Side {
 
 /// Puts a load on a server, as [`crate::load::run`] does.
 pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
-
-/// Test that returns `true` if rounds say enough.
-pub type Enough<'a> = dyn Fn(&[Triplet]) -> bool + 'a;
 
 /// Settings of a comparison.
 pub struct Comparison<'a> {
@@ -66,7 +64,7 @@ pub struct Comparison<'a> {
     pub goal: Goal,
     /// Test that ends the run in place of a verdict, once it returns `true` for the rounds so far. There are three at
     /// least.
-    pub enough: Option<&'a Enough<'a>>,
+    pub enough: Option<&'a (dyn Fn(&[Triplet]) -> bool + 'a)>,
     /// Time after which no round begins.
     pub at_most: Duration,
     /// CPUs of servers and generator.

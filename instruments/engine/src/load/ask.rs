@@ -1,9 +1,7 @@
 //! One request by itself, sent as a load would send it.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use children::Interrupt;
 use hyper::{HeaderMap, StatusCode};
 
 use super::connection::{Connection, LARGEST};
@@ -50,33 +48,6 @@ pub fn get(
     send(target, &Request::get(path), time_out)
 }
 
-/// Returns the body as [`get`] does, or `None` as soon as `interrupt` is set. The request then goes on in the background
-/// until the caller ends the server.
-///
-/// # Errors
-///
-/// Returns the errors of [`get`].
-pub fn get_unless(
-    interrupt: &Interrupt,
-    target: impl Into<Target>,
-    path: &str,
-    time_out: Duration,
-) -> Result<Option<Vec<u8>>, Unanswered> {
-    let (target, path) = (target.into(), path.to_owned());
-    let (sender, answers) = channel();
-    std::thread::spawn(move || sender.send(get(target, &path, time_out)));
-    loop {
-        if interrupt.is_set() {
-            return Ok(None);
-        }
-        match answers.recv_timeout(Duration::from_millis(50)) {
-            Ok(answer) => return answer.map(Some),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(panicked()),
-        }
-    }
-}
-
 /// Returns the body that `request` yields at `target`. Does not compare it with the expected one.
 ///
 /// # Errors
@@ -93,7 +64,7 @@ pub fn send(
         let asking = scope.spawn(|| ask(&target, request, time_out));
         asking.join()
     });
-    let answer = asked.map_err(|_| panicked())??;
+    let answer = asked.map_err(|_| Unanswered::Failed("the request panicked".to_owned()))??;
     let body = answer.body.unwrap_or_default();
     match StatusCode::from_u16(answer.status) {
         Ok(status) if !status.is_success() => {
@@ -134,30 +105,11 @@ pub(crate) fn ask_for_all(
     Ok((answer, connection.headers().cloned().unwrap_or_default()))
 }
 
-fn panicked() -> Unanswered {
-    Unanswered::Failed("the request panicked".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);
-
-    #[test]
-    fn a_server_that_never_answers_is_left_at_once_by_whoever_is_interrupted() {
-        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = silent.local_addr().unwrap();
-        let interrupt = Interrupt::new();
-        let asked = std::thread::scope(|scope| {
-            let asking = scope.spawn(|| get_unless(&interrupt, address, "/", HOUR));
-            // The request is on its way.
-            let _connection = silent.accept().unwrap();
-            interrupt.set();
-            asking.join().unwrap()
-        });
-        assert_eq!(asked, Ok(None));
-    }
 
     #[test]
     fn a_server_that_never_answers_is_told_from_one_that_refuses() {

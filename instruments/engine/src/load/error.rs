@@ -3,9 +3,8 @@
 use std::net::SocketAddr;
 
 use children::cpus::PinError;
+use children::limits::FileLimit;
 use thiserror::Error;
-
-use crate::load::resources::FileLimit;
 
 /// Reason why a run has no outcome.
 #[derive(Debug, Error)]

@@ -13,7 +13,7 @@ use super::record::Record;
 use super::shared::{Shared, Timeline};
 use super::user::Script;
 
-use crate::load::resources::{Cost, Spent};
+use crate::load::cpu_time::{Cost, Spent};
 
 /// The outcome of one thread.
 #[derive(Debug)]

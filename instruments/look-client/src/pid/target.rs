@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use diagnosis::Process;
-use engine::printable;
+use ecosystem::printable;
 use terminal::exit::CliError;
 
 /// Bytes of a name that the system keeps.

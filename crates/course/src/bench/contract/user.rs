@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::traffic::content_type;
+use crate::measurement::load::content_type;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::HeaderMap;
 use hyper::body::Bytes;

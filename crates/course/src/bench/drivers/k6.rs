@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
+use children::limits::allow_open_files;
+use children::tool::{DriverError, Ended, Settings, Task};
 use serde::Deserialize;
 
-use engine::load::resources::allow_open_files;
 use engine::outcome::{GeneratorKind, Latency, Outcome};
-use engine::tool::{DriverError, Ended, Settings, Task};
 use engine::traffic::Traffic;
 
 const TOOL: &str = "k6";
@@ -162,7 +162,7 @@ pub(super) fn read(ended: &Ended, version: String, load: &Traffic) -> Result<Out
         errors,
         wrong_answers: summary.count("wrong_answers").map_err(&damaged)?,
         latency,
-        ..ended.outcome(k6, load.users, completed, seconds)
+        ..super::outcome(ended, k6, load.users, completed, seconds)
     };
     super::checked(TOOL, outcome)
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use children::limits::allow_open_files;
+use children::tool::{DriverError, Ended, Settings, Task};
 use serde::Deserialize;
 
-use engine::load::resources::allow_open_files;
 use engine::outcome::{GeneratorKind, Latency, Outcome};
-use engine::tool::{DriverError, Ended, Settings, Task};
 use engine::traffic::Traffic;
 
 const TOOL: &str = "Locust";
@@ -97,7 +97,7 @@ pub(super) fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
             lower_bound_from: None,
         },
         per_second: summary.per_second,
-        ..ended.outcome(locust, users, summary.completed, summary.seconds)
+        ..super::outcome(ended, locust, users, summary.completed, summary.seconds)
     };
     super::checked(TOOL, outcome)
 }

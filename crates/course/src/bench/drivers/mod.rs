@@ -6,8 +6,8 @@ pub mod locust;
 
 use std::time::Duration;
 
-use engine::outcome::Outcome;
-use engine::tool::{DriverError, Settings};
+use children::tool::{DriverError, Ended, Settings};
+use engine::outcome::{GeneratorFacts, GeneratorKind, Outcome};
 use engine::traffic::{Arrivals, Traffic};
 
 /// Largest count that a summary may contain. No run counts more, and `f64` holds every number up to it
@@ -52,6 +52,37 @@ fn think(tool: &'static str, load: &Traffic) -> Result<Duration, DriverError> {
             let what = "the workshop's scripts know closed loops only";
             Err(DriverError::load(tool, what))
         }
+    }
+}
+
+/// Returns the part of an outcome that both tools share: `completed` right answers to `users` in `seconds`.
+fn outcome(
+    ended: &Ended,
+    (name, version): (GeneratorKind, String),
+    users: u32,
+    completed: u64,
+    seconds: f64,
+) -> Outcome {
+    let requests_per_second = if seconds > 0.0 {
+        completed as f64 / seconds
+    } else {
+        0.0
+    };
+    Outcome {
+        exit_code: ended.exit_code,
+        generator: GeneratorFacts {
+            name,
+            version,
+            cpu_share: ended.cpu_share,
+            waited_share: ended.waited_share,
+            users,
+            open_loop: false,
+            arrivals: None,
+        },
+        seconds,
+        completed,
+        requests_per_second,
+        ..Outcome::default()
     }
 }
 
@@ -103,7 +134,6 @@ mod tests {
     use crate::measurement::load::Exchange;
 
     use super::*;
-    use engine::tool::Ended;
 
     #[test]
     fn a_damaged_summary_is_refused_or_can_be_calculated_with() {
@@ -114,7 +144,11 @@ mod tests {
         ] {
             let mut read = 0;
             for summary in damaged_summaries(folder) {
-                let ended = Ended::with(&summary);
+                let ended = Ended {
+                    summary,
+                    exit_code: Some(0),
+                    ..Ended::default()
+                };
                 let outcome = match tool {
                     "k6" => k6::read(&ended, String::new(), &load),
                     _ => locust::read(200, &ended),

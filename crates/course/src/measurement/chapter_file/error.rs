@@ -54,5 +54,5 @@ impl ChapterFileError {
 
 /// Makes one line that a terminal only shows: a quoted name may hold a line break, or a sequence that moves the cursor.
 fn in_a_line(what: &str) -> String {
-    engine::printable(what).replace('\n', "\\n")
+    ecosystem::printable(what).replace('\n', "\\n")
 }

@@ -7,7 +7,7 @@ use std::{
 
 use super::RECORD;
 use drawing::flamegraph::FlamegraphError;
-use engine::profile::Profile;
+use drawing::profile::Profile;
 
 /// A capture that cannot be written, read, derived or trusted.
 #[derive(Debug, thiserror::Error)]

@@ -14,11 +14,8 @@ use crate::measurement::{
     claim::{LoadMetric, PROBLEM, Quantity, Role},
     record::{Purpose, Record, Round},
 };
-use engine::{
-    figures,
-    metric::Unit,
-    profile::{Profile, ProfileKind},
-};
+use drawing::profile::Profile;
+use engine::{figures, metric::Unit, profile::ProfileKind};
 
 use crate::report::boxes;
 use crate::report::rows::{known, median_text, secondary_text, unknown};

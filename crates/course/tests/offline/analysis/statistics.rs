@@ -1,7 +1,6 @@
 //! The statistics against results worked out elsewhere, and how often they are wrong.
 
 use engine::statistics::{Gains, Looks, Mean, Side, abba, median_ratio, triplets};
-use rand_pcg::Pcg32;
 
 use crate::analysis::noise;
 
@@ -89,54 +88,6 @@ fn one_round_that_was_disturbed_moves_little_among_many() {
     let mut rounds = vec![(1.0, [2.0, 2.0]); 8];
     rounds[3].1 = [0.2, 0.2];
     close(gains(&rounds).unwrap().ratio().unwrap(), 2.0);
-}
-
-/// Simulates rounds of a base that was measured twice and a change, each with noise of its own.
-fn noisy(rounds: u32, base: f64, change: f64, random: &mut Pcg32) -> Gains {
-    let mut gains = Gains::default();
-    for _ in 0..rounds {
-        let mut figure = |spread: f64| (spread * noise::normal(random)).exp();
-        let (bases, change) = ([figure(base), figure(base)], figure(change));
-        gains.add(&bases, &[change], true).unwrap();
-    }
-    gains
-}
-
-#[test]
-fn the_noise_floor_holds_in_95_of_100_new_runs() {
-    let mut random = Pcg32::new(5, 1);
-    for rounds in [3, 5, 8, 18] {
-        let mut run = || noisy(rounds, 0.05, 0.05, &mut random);
-        let holds = (0..4_000).filter(|_| {
-            let floor = run().noise_floor().unwrap();
-            let (low, high) = run().equal_interval(Looks::ONCE).unwrap();
-            let new = (low * high).sqrt();
-            new.max(new.recip()) <= 1.0 + floor
-        });
-        let share = holds.count() as f64 / 4_000.0;
-        assert!((0.94..=0.965).contains(&share), "{rounds} rounds: {share}");
-    }
-}
-
-/// Pooling keeps its promise for two builds of one program, which are alike. A problem and its fix are not,
-/// so proofs do not pool.
-#[test]
-fn pooling_takes_fewer_rounds_and_keeps_its_promise_where_both_are_about_as_noisy() {
-    let mut random = Pcg32::new(6, 1);
-    for (change, least) in [(0.02, 0.975), (0.03, 0.97), (0.08, 0.95)] {
-        let (mut covered, mut pooled, mut own) = (0, 0.0, 0.0);
-        for _ in 0..4_000 {
-            let gains = noisy(5, 0.02, change, &mut random);
-            let (low, high) = gains.pooled_interval(Looks::COMPARISON).unwrap();
-            covered += u32::from(low <= 1.0 && 1.0 <= high);
-            pooled += (high / low).ln();
-            let (low, high) = gains.interval(Looks::COMPARISON).unwrap();
-            own += (high / low).ln();
-        }
-        let share = f64::from(covered) / 4_000.0;
-        assert!(share >= least, "{change}: {share}");
-        assert!(pooled < own, "{change}: {pooled} {own}");
-    }
 }
 
 #[test]

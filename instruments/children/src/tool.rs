@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use children::{Interrupt, Running, Starting, Tail, find, last_lines};
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tempfile::TempDir;
 
-use crate::load::resources::{self, Cost, FileLimit};
-use crate::outcome::{GeneratorFacts, GeneratorKind, Outcome};
-use crate::program;
+use crate::limits::FileLimit;
+use crate::{Interrupt, Running, Starting, Tail, find, last_lines, processes, program};
 
 /// Interval between looks at the child.
 const LOOK: Duration = Duration::from_millis(100);
@@ -94,60 +92,18 @@ pub struct Task<'s> {
 }
 
 /// Result of a run that ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ended {
     /// Text that the tool wrote to [`Task::summary_path`].
     pub summary: String,
     /// Exit code; `None` after a signal.
-    exit_code: Option<i32>,
-    /// CPU time over the recorded part, as a share of what the tool could use.
-    cpu_share: Option<f64>,
+    pub exit_code: Option<i32>,
+    /// CPU time over the recorded part, as a share (0 to 1) of what the tool could use; `None` where the system does not
+    /// tell.
+    pub cpu_share: Option<f64>,
     /// Time that its threads were ready to run but did not run, as a share of the same. They wait for each other, too,
     /// but neither Go nor Python has more of them ready than CPUs.
-    waited_share: Option<f64>,
-}
-
-impl Ended {
-    /// Creates the result of a tool that ended well with this summary.
-    pub fn with(summary: &str) -> Self {
-        Self {
-            summary: summary.to_owned(),
-            exit_code: Some(0),
-            cpu_share: None,
-            waited_share: None,
-        }
-    }
-
-    /// Returns the part of an outcome that both tools share: `completed` right answers in `seconds`.
-    pub fn outcome(
-        &self,
-        (name, version): (GeneratorKind, String),
-        users: u32,
-        completed: u64,
-        seconds: f64,
-    ) -> Outcome {
-        let requests_per_second = if seconds > 0.0 {
-            completed as f64 / seconds
-        } else {
-            0.0
-        };
-        Outcome {
-            exit_code: self.exit_code,
-            generator: GeneratorFacts {
-                name,
-                version,
-                cpu_share: self.cpu_share,
-                waited_share: self.waited_share,
-                users,
-                open_loop: false,
-                arrivals: None,
-            },
-            seconds,
-            completed,
-            requests_per_second,
-            ..Outcome::default()
-        }
-    }
+    pub waited_share: Option<f64>,
 }
 
 impl<'s> Task<'s> {
@@ -226,12 +182,12 @@ impl<'s> Task<'s> {
                 last_lines(&words).as_deref().unwrap_or("nothing")
             )));
         };
-        let shares = cpu.shares(self.recorded, self.cpus_usable());
+        let (cpu_share, waited_share) = cpu.shares(self.recorded, self.cpus_usable());
         Ok(Ended {
             summary,
             exit_code: status.code(),
-            cpu_share: shares.used,
-            waited_share: shares.waited,
+            cpu_share,
+            waited_share,
         })
     }
 
@@ -308,7 +264,7 @@ impl CpuTime {
             ProcessRefreshKind::nothing().with_cpu().without_tasks(),
         );
         if let Some(process) = system.process(self.pid) {
-            let mut waited = resources::process_waited_for_cpu(self.pid.as_u32());
+            let mut waited = processes::all_waited_for_cpu(self.pid.as_u32());
             if let Some(before) = self.samples.last() {
                 // Threads that have ended are not counted any more: at the very end, all but one.
                 waited = waited.max(before.waited);
@@ -323,20 +279,17 @@ impl CpuTime {
 
     /// Returns the time used and the time waited over the last `span` of the child's life, as shares of the time of
     /// `cpus` CPUs. The load was recorded in that span.
-    fn shares(&self, span: Duration, cpus: usize) -> Cost {
-        let mut shares = Cost {
-            used: None,
-            waited: None,
-        };
+    fn shares(&self, span: Duration, cpus: usize) -> (Option<f64>, Option<f64>) {
+        let mut shares = (None, None);
         let Some(end) = self.samples.last() else {
             return shares;
         };
         let mut before = self.samples.iter().rev();
         if let Some(start) = before.find(|sample| sample.at + span <= end.at) {
             let all = (end.at - start.at).as_secs_f64() * cpus as f64;
-            shares.used = Some(end.used.saturating_sub(start.used).as_secs_f64() / all);
+            shares.0 = Some(end.used.saturating_sub(start.used).as_secs_f64() / all);
             if let (Some(from), Some(to)) = (start.waited, end.waited) {
-                shares.waited = Some(to.saturating_sub(from).as_secs_f64() / all);
+                shares.1 = Some(to.saturating_sub(from).as_secs_f64() / all);
             }
         }
         shares

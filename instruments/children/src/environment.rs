@@ -1,13 +1,11 @@
 //! Description of the machine that figures are measured on.
 
-pub mod quota;
-
 use std::{collections::BTreeMap, fs, path::Path, thread};
 
 use serde::{Deserialize, Serialize};
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
-use crate::figures;
+use crate::quota;
 
 /// The machine and the tools. Never a path, a user or a host name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -45,7 +43,10 @@ pub struct Environment {
 impl Environment {
     /// Returns one line for the foot of a table: CPU, CPUs, memory, system.
     pub fn in_a_line(&self) -> String {
-        let cpus = figures::things(self.cpus_usable.into(), "CPU");
+        let cpus = match self.cpus_usable {
+            1 => "1 CPU".to_owned(),
+            cpus => format!("{cpus} CPUs"),
+        };
         let of = if self.cpus_usable == self.cpus_online {
             String::new()
         } else {

@@ -1,7 +1,7 @@
 //! The limit on open files, tested in a process of its own: it holds for all of a process.
 #![cfg(unix)]
 
-use engine::load::resources::allow_open_files;
+use children::limits::allow_open_files;
 
 #[test]
 fn the_soft_limit_is_raised_and_the_hard_one_named() {
