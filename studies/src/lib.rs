@@ -31,11 +31,11 @@ use course::bench::drivers::{k6, locust};
 use course::bench::provenance;
 use course::bench::server::{Launch, Server};
 use course::measurement::chapter_file::ChapterFile;
-use engine::figures;
 use engine::load::Settings;
 use engine::outcome::{GeneratorKind, Latency, Outcome};
-use engine::statistics::{self, Gains, Looks};
 use engine::traffic::Traffic;
+use statistics::figures;
+use statistics::{Gains, Looks};
 
 /// An error of a study, from any thread.
 pub type Failed = Box<dyn Error + Send + Sync>;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use course::analysis::verdict::VerdictKind;
 use course::bench::provenance;
 use course::measurement::claim::{PROBLEM, SOLUTION};
-use engine::verdict::Verdict;
+use statistics::verdict::Verdict;
 use terminal::exit::{CliError, Exit};
 use terminal::output::Format;
 use terminal::{ctrl_c, files, json};

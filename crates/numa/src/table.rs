@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use course::measurement::claim::{PROBLEM, SOLUTION};
 use course::report::table::anchors;
 use drawing::table::{Column, Table};
-use engine::figures;
+use statistics::figures;
 
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};
 use crate::verdict::judge;

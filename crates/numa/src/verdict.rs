@@ -2,8 +2,8 @@
 
 use course::analysis::verdict::{VerdictKind, verdict};
 use course::measurement::claim::PROBLEM;
-use engine::figures;
-use engine::verdict::Verdict;
+use statistics::figures;
+use statistics::verdict::Verdict;
 
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};
 

@@ -4,9 +4,9 @@ use drawing::canvas::{Axis, Cell, Drawn, Look, Plot, is_drawable};
 use drawing::html::{Head, document, pictures, scrolled, section};
 use drawing::scale::Scale;
 use drawing::table::{Column, Table};
-use engine::figures;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
+use statistics::figures;
 
 use crate::history::Expectation;
 

@@ -22,8 +22,8 @@ use children::limits::{FileLimit, allow_open_files};
 use engine::load::cpu_time::Spent;
 use engine::load::{GeneratorError, Latencies};
 use engine::outcome::GeneratorFacts;
-use engine::statistics::{TAIL, student};
 use serde::{Deserialize, Serialize};
+use statistics::{TAIL, student};
 use tokio::task::LocalSet;
 
 pub use self::cost::{Costs, Process};

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use course::analysis::finding::Finding;
 use course::analysis::verdict::Analysis;
-use engine::figures;
 use serde::{Deserialize, Serialize};
+use statistics::figures;
 
 /// A reader's prediction. Each part may be left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

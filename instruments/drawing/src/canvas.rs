@@ -9,9 +9,9 @@ use plotters::{
     prelude::{ChartBuilder, LineSeries, SVGBackend},
     style::{Color as _, IntoFont as _, IntoTextStyle as _, RGBColor, ShapeStyle},
 };
+use statistics::figures;
 
 use crate::scale::{self, Scale, is_apart};
-use engine::figures;
 
 /// Width and height in px. They are small, so that a phone that shows a plot at 360 px
 /// still shows letters of 10 px.

@@ -14,8 +14,8 @@ mod plumbing;
 use crate::folded::{IDLE, MEANINGFUL, NoCount, total};
 use crate::profile::Profile;
 use await_profile::drawing::{Drawing, Theme, legible};
-use engine::figures;
-use engine::profile::ProfileKind;
+use statistics::figures;
+use statistics::profile::ProfileKind;
 
 pub use self::boxes::Boxes;
 use crate::canvas::escaped;

@@ -1,7 +1,7 @@
 //! Profiles that were taken, without their stacks.
 
-use engine::profile::ProfileKind;
 use serde::{Deserialize, Serialize};
+use statistics::profile::ProfileKind;
 
 /// One profile; its folded stacks stand beside the record, in [`Profile::folded_name`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

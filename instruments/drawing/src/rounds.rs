@@ -1,10 +1,11 @@
 //! A plot of one figure over all rounds.
 
+use statistics::figures;
+use statistics::metric::{Figures, Metric, Triplet, Unit};
+
 use crate::canvas::{Axis, Drawn, Look, Plot, is_drawable};
 use crate::scale::{Scale, span};
 use crate::table::sentence_case;
-use engine::figures;
-use engine::metric::{Figures, Metric, Triplet, Unit};
 
 /// Plots one metric of two builds: the figures of base, change and, with hollow marks, the second
 /// server of the base. `None` if no round has a figure.

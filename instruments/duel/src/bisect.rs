@@ -12,8 +12,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 use special::Beta as _;
-
-use engine::statistics::{TAIL, student};
+use statistics::{TAIL, student};
 
 /// Standard deviation of the effect of all other commits, as a share of the whole effect. It keeps a commit that is
 /// half as slow from counting as slow or as fast.

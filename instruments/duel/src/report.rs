@@ -7,19 +7,19 @@ use self::frames::Frame;
 use crate::bisect::mean;
 use drawing::folded::{merged, without_idle};
 use engine::comparison::LeftOut;
-use engine::counters::{self, Counter};
 use std::fmt::Write as _;
 use terminal::git::Commit;
 
 use children::environment::Environment;
-use engine::figures;
-use engine::metric::Unit;
-use engine::metric::{CPU_MS, Metric, Triplet, are_bounds};
-use engine::profile::ProfileKind;
-use engine::profile::SeenByBoth;
-use engine::verdict::{Estimate, Speed, Verdict, drawbacks};
 use maud::html;
 use serde::Serialize;
+use statistics::counters::{self, Counter};
+use statistics::figures;
+use statistics::metric::Unit;
+use statistics::metric::{CPU_MS, Metric, Triplet, are_bounds};
+use statistics::profile::ProfileKind;
+use statistics::profile::SeenByBoth;
+use statistics::verdict::{Estimate, Speed, Verdict, drawbacks};
 
 use drawing::flamegraph::{Picture, draw, draw_difference};
 use drawing::html::{self as page_html, Head, document, frame, scrolled, section};

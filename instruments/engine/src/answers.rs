@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use children::{Interrupt, Starting};
+use statistics::figures;
 
 use crate::bodies::Right;
-use crate::figures;
 use crate::load::Target;
 use crate::load::ask::{Unanswered, ask};
 use crate::service;

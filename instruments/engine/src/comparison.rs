@@ -8,20 +8,20 @@ mod run;
 use std::time::{Duration, Instant};
 
 use children::Interrupt;
-
-use crate::figures;
-use crate::load::{Latencies, TrafficOutcome};
-use crate::metric::{
+use statistics::figures;
+use statistics::metric::{
     BYSTANDER_P99, CPU_MS, PERCENTILES, REQUESTS_PER_SECOND, Triplet, answers_for, route_key,
 };
+use statistics::profile::ProfileKind;
+use statistics::profile::SeenByBoth;
+use statistics::rounds::run_until_decided;
+use statistics::verdict::{Speed, Verdict, judge};
+use statistics::{FIRST_LOOK, Looks, triplet};
+
+use crate::load::{Latencies, TrafficOutcome};
 use crate::outcome::GeneratorFacts;
-use crate::profile::ProfileKind;
-use crate::profile::SeenByBoth;
-use crate::rounds::run_until_decided;
-use crate::statistics::{FIRST_LOOK, Looks, triplet};
 use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
-use crate::verdict::{Speed, Verdict, judge};
 
 pub use self::asked::{Compared, Comparison, ComparisonError, Generator, LeftOut, Side};
 use self::round::{

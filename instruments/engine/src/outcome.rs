@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use statistics::figures;
+use statistics::metric::Quantile;
 
-use crate::figures;
 use crate::traffic::Spacing;
 
 /// Exit code of k6, and of Locust with the workshop's scripts, when a threshold is missed.
@@ -87,15 +88,6 @@ pub struct Latency {
     /// ended. The mean is then too small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_bound_from: Option<f64>,
-}
-
-/// A quantile of latencies.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Quantile {
-    /// Latency in milliseconds.
-    pub ms: f64,
-    /// Set if the latency is only known to be at least that.
-    pub is_lower_bound: bool,
 }
 
 impl Latency {

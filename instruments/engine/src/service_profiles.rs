@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use statistics::profile::{ProfileKind, SeenByBoth};
+
 use crate::load::Target;
 use crate::load::ask::get;
-use crate::profile::{ProfileKind, SeenByBoth};
 
 /// Number of one-second profiles per instrument. The differences between them tell how exact their shares are.
 const TIMES: u32 = 5;

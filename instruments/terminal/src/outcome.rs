@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use engine::figures;
 use engine::outcome::{Latency, MISSED, Outcome};
 use engine::traffic::Spacing;
+use statistics::figures;
 
 use crate::exit::Exit;
 

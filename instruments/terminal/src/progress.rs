@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use ecosystem::printable;
 use engine::event::Event;
-use engine::figures;
 use engine::load::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use statistics::figures;
 
 /// Shows a run as it happens, on standard error.
 pub struct Terminal {

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use course::bench::server::Server;
-use engine::figures::{count, percent};
 use engine::outcome::GeneratorKind;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
+use statistics::figures::{count, percent};
 use studies::{Failed, Target, milliseconds};
 
 /// Python starts, and then the users in batches of a second. The others wait for that, so that all

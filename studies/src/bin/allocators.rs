@@ -9,9 +9,9 @@ use std::fs;
 use std::time::Duration;
 
 use course::measurement::claim::{PROBLEM, SOLUTION};
-use engine::figures;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
+use statistics::figures;
 use studies::Failed;
 
 fn main() -> Result<(), Failed> {

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use engine::figures;
+use statistics::figures;
 use studies::strategies::{Blocking, Strategy, Timer};
 use studies::{Failed, published, quantile};
 use tokio::task::JoinSet;

@@ -22,13 +22,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use engine::figures;
 use http_body_util::{BodyExt, Empty};
 use hyper::Uri;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+use statistics::figures;
 use studies::strategies::{Blocking, Strategy, Timer};
 use studies::{Failed, published, quantile};
 use tokio::task::JoinSet;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use course::measurement::claim::{PROBLEM, SOLUTION};
-use engine::figures;
+use statistics::figures;
 use studies::Failed;
 
 /// Source of each program, after the modules. It prints the CPU time of a page, in nanoseconds.

@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use children::cpus;
-use engine::figures;
-use engine::statistics::{self, Gains, Looks, Side};
 use engine::traffic::Traffic;
+use statistics::figures;
+use statistics::{Gains, Looks, Side};
 use studies::Failed;
 use studies::limits::{counted, under, under_quota};
 

@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
-use engine::figures::{count, percent};
 use engine::outcome::GeneratorKind;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
+use statistics::figures::{count, percent};
 use studies::{Failed, Target, milliseconds};
 
 /// Time of a call.

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use course::measurement::load::Exchange;
-use engine::figures;
 use engine::placement::Placement;
 use engine::traffic::{Arrivals, Spacing, Traffic};
+use statistics::figures;
 use studies::Failed;
 
 const USERS: u32 = 64;

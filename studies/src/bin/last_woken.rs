@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use children::cpus;
 use course::bench::server::Server;
-use engine::figures::{self, milliseconds};
 use engine::traffic::Traffic;
+use statistics::figures::{self, milliseconds};
 use studies::Failed;
 
 const VARIANTS: [(&str, &str); 3] = [

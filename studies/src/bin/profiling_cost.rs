@@ -9,10 +9,10 @@
 use std::time::Duration;
 
 use course::measurement::load::Exchange;
-use engine::figures::{count, percent};
 use engine::load::ask::get;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
+use statistics::figures::{count, percent};
 use studies::Failed;
 
 /// Little's law allows these users five times what one CPU answers.

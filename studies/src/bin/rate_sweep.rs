@@ -10,10 +10,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use course::measurement::load::Exchange;
-use engine::figures;
 use engine::outcome::Latency;
 use engine::placement::Placement;
 use engine::traffic::{Arrivals, Paced, Spacing, Traffic};
+use statistics::figures;
 use studies::Failed;
 
 /// The published rates, in larger steps.

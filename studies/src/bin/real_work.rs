@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use engine::figures::{self, milliseconds};
 use engine::placement::Placement;
 use engine::traffic::Traffic;
+use statistics::figures::{self, milliseconds};
 use studies::Failed;
 
 /// Variants, and what their work is.

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::figures;
 use many_cpus::{ProcessorSet, SystemHardware};
+use statistics::figures;
 use studies::Failed;
 
 /// Length of each measurement.

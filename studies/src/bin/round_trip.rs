@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use course::measurement::load::Exchange;
-use engine::figures;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
 use http_body_util::Full;
@@ -27,6 +26,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use statistics::figures;
 use studies::{Failed, quantile};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

@@ -1,6 +1,8 @@
 //! Findings: the figures of each claim, and whether it holds. A proof and a check of the exercise judge
 //! claims by the same function; they differ in the number of rounds.
 
+use statistics::{FIRST_LOOK, Mean};
+
 use crate::measurement::{
     claim::{Bound, Claim, Direction, LoadMetric, Of, PROBLEM, Quantity, Role},
     record::{Record, Round},
@@ -8,7 +10,6 @@ use crate::measurement::{
 
 use crate::analysis::measured::{Measured, gains};
 use crate::analysis::prediction::{self, Inputs, Prediction, in_scenario};
-use engine::statistics::{FIRST_LOOK, Mean};
 
 /// Smallest share of a required count of users for which a busy machine may be to blame. Below it, no machine
 /// is: it does not turn a thousand calls into one.

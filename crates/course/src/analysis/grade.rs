@@ -9,8 +9,10 @@ use crate::measurement::{
     law::Law,
     record::{Compared, Round},
 };
-use engine::{figures, outcome::Outcome, statistics::Looks};
+use engine::outcome::Outcome;
 use serde::{Deserialize, Serialize};
+use statistics::Looks;
+use statistics::figures;
 use std::fmt::Write as _;
 
 use self::contract::Broken;

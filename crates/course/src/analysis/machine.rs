@@ -5,8 +5,8 @@
 //! it, and one that falls short may still be right. A proof and a check use the same rule.
 
 use crate::measurement::record::Round;
-use engine::figures;
 use engine::outcome::GeneratorFacts;
+use statistics::figures;
 
 /// Largest share of the time for which the generator may wait for its CPU. A generator that waits longer is
 /// late with everything that it sends and times.

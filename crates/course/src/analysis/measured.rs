@@ -1,6 +1,6 @@
 //! The rounds that a claim is judged by.
 
-use engine::statistics::{Gains, Looks};
+use statistics::{Gains, Looks};
 
 use crate::measurement::claim::Claim;
 use crate::measurement::record::{Compared, Round};

@@ -4,6 +4,7 @@
 mod laws;
 
 use serde::{Deserialize, Serialize};
+use statistics::{Gains, Mean};
 
 use crate::measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
@@ -11,7 +12,6 @@ use crate::measurement::{
     law::{self, Law},
     record::{Purpose, Record, Round},
 };
-use engine::statistics::{self, Gains, Mean};
 
 use crate::analysis::measured::{Measured, gains};
 
@@ -270,7 +270,7 @@ pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
     }
     Some(format!(
         "this machine cannot show it: the problem sees as many CPUs as the solution here ({}).",
-        engine::figures::count(problem)
+        statistics::figures::count(problem)
     ))
 }
 

@@ -6,11 +6,9 @@ use crate::measurement::{
     record::{Purpose, Record, Round},
 };
 use children::environment::Environment;
-use engine::{
-    figures,
-    outcome::{GeneratorFacts, Outcome},
-    statistics::FIRST_LOOK,
-};
+use engine::outcome::{GeneratorFacts, Outcome};
+use statistics::FIRST_LOOK;
+use statistics::figures;
 
 use crate::analysis::{
     finding::Finding,

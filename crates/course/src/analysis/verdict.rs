@@ -7,9 +7,9 @@ use crate::measurement::{
     claim::{Bound, PROBLEM, Role},
     record::Record,
 };
-use engine::figures;
-use engine::verdict::Verdict;
 use serde::{Deserialize, Serialize};
+use statistics::figures;
+use statistics::verdict::Verdict;
 
 use crate::analysis::{
     finding::Finding,

@@ -8,10 +8,10 @@ use crate::bench::server::{Server, ServerError};
 use children::Interrupt;
 use drawing::folded;
 use drawing::profile::Profile;
-use engine::figures;
 use engine::load::GeneratorError;
 use engine::load::ask::Unanswered;
-use engine::profile::ProfileKind;
+use statistics::figures;
+use statistics::profile::ProfileKind;
 
 /// A profile and its data in every format that its kind has.
 #[derive(Debug, Clone)]

@@ -10,15 +10,15 @@ use crate::measurement::chapter_file::ChapterFile;
 use crate::measurement::claim::PROBLEM;
 use crate::measurement::record::{Purpose, Round};
 use drawing::profile::Profile;
-use engine::profile::ProfileKind;
+use statistics::Side;
+use statistics::profile::ProfileKind;
+use statistics::rounds::{Rounds, run_until_decided};
 
 pub use self::plan::planned_s;
 use self::plan::{Step, beforehand, label, matrix_plan, most_triplets, triplet};
 use crate::bench::profiling::ProfileData;
 use crate::bench::rounds::{Bench, RunError};
 use engine::event::Event;
-use engine::rounds::{Rounds, run_until_decided};
-use engine::statistics::Side;
 
 /// Largest difference in CPU use by other programs, as a share of the machine's CPU time, for which the
 /// rounds of a triplet count as equal.

@@ -7,6 +7,9 @@ mod scenario;
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use statistics::metric::Unit;
+use statistics::profile::ProfileKind;
+use statistics::{FIRST_LOOK, Looks};
 
 pub(crate) use self::extra::renew;
 pub use self::{
@@ -21,12 +24,7 @@ use crate::measurement::{
     law::Law,
     load::Exchange,
 };
-use engine::{
-    metric::Unit,
-    profile::ProfileKind,
-    statistics::{FIRST_LOOK, Looks},
-    traffic::{Paced, Spacing, Traffic},
-};
+use engine::traffic::{Paced, Spacing, Traffic};
 
 /// Counter on `/metrics`: times that worker threads of the service's runtime went to sleep.
 pub const WORKER_PARKS: &str = "tokio_worker_parks";

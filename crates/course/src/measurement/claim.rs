@@ -5,8 +5,8 @@ mod bound;
 mod claims;
 mod quantity;
 
-use engine::metric::Unit;
 use serde::{Deserialize, Serialize};
+use statistics::metric::Unit;
 
 pub use self::{
     bound::{Bound, Direction, Of},

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use children::environment::Environment;
 use serde::{Deserialize, Serialize};
+use statistics::Looks;
 
 use crate::measurement::{
     chapter_file::{self, ChapterFile},
@@ -13,7 +14,7 @@ use crate::measurement::{
     reference::Published,
 };
 use drawing::profile::Profile;
-use engine::{outcome::Outcome, statistics::Looks};
+use engine::outcome::Outcome;
 
 /// One proof run of one chapter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

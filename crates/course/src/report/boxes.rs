@@ -4,7 +4,8 @@ use drawing::flamegraph::{Boxes, busy, in_flight};
 use drawing::folded;
 use drawing::profile::Profile;
 use ecosystem::{crate_of, place_of, wait_in};
-use engine::{figures, profile::ProfileKind};
+use statistics::figures;
+use statistics::profile::ProfileKind;
 
 /// Frames of the standard library that a reader knows by another name.
 const KNOWN: [(&str, &str); 5] = [

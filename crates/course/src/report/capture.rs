@@ -29,7 +29,8 @@ use crate::report::{
 use drawing::flamegraph::{self, Picture};
 use drawing::folded;
 use drawing::profile::Profile;
-use engine::{figures, profile::ProfileKind};
+use statistics::figures;
+use statistics::profile::ProfileKind;
 
 /// The record's file in a capture.
 pub const RECORD: &str = "capture.json";

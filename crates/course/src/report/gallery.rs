@@ -1,7 +1,7 @@
 //! Still pictures for the front page, the gallery and the chapters, drawn from recorded stacks. They leave
 //! out the names that give a chapter away.
 
-use engine::profile::ProfileKind;
+use statistics::profile::ProfileKind;
 
 use crate::report::boxes::boxes;
 use crate::report::capture::{Capture, CaptureError, stacks_error};

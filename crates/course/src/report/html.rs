@@ -5,10 +5,10 @@ mod sections;
 use drawing::html::{Head, document, frame, pictures, section};
 use drawing::table::sentence_case;
 use maud::{Markup, html};
+use statistics::figures;
+use statistics::profile::ProfileKind;
 
 use crate::report::capture::{Capture, CaptureError};
-use engine::figures;
-use engine::profile::ProfileKind;
 
 /// Writes the report of a capture.
 ///

@@ -1,7 +1,7 @@
 //! Plots of the tables that studies print: `flamegraphs/measuring/NAME.md` becomes
 //! `flamegraphs/measuring/plots/NAME.svg`.
 
-use engine::figures::{self, number};
+use statistics::figures::{self, number};
 
 use crate::report::plots::{self, Direction, Marks, Point, Series};
 

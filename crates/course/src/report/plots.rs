@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use crate::measurement::record::{Purpose, Round};
-use engine::{figures, outcome::Latency};
+use engine::outcome::Latency;
 
 use drawing::{
     canvas::{Axis, Cell, Drawn, Look, Plot, is_drawable},
     rounds::by_round,
     scale::{self, Scale, is_apart, span},
 };
+use statistics::figures;
 
 /// One direction of a plot of anything against anything.
 pub struct Direction<'a> {

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use statistics::figures;
+
 use crate::analysis::{
     finding::{Finding, is_at_least, median_metric},
     verdict::{Analysis, claim_bound},
@@ -12,7 +14,6 @@ use crate::measurement::{
     claim::{LoadMetric, PROBLEM, Quantity, Role},
     record::{Purpose, Record, Round},
 };
-use engine::figures;
 
 /// One line of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use crate::analysis::verdict::{Analysis, VerdictKind};
 use crate::measurement::record::Record;
 use drawing::table::{Column, Table};
-use engine::figures::{self, ratio};
 use serde::{Deserialize, Serialize};
+use statistics::figures::{self, ratio};
 
 /// Number of a chapter's latest proofs on one machine that the table shows.
 const SHOWN: usize = 6;

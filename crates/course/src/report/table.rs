@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 
 use crate::analysis::{baseline, verdict::Analysis};
 use crate::measurement::{claim::LoadMetric, record::Record};
-use engine::figures;
 
 pub use self::{
     matrix::matrix,
@@ -18,6 +17,7 @@ pub use self::{
 pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds_in_full};
 use crate::report::rows::{known, rows};
 use drawing::table::{Column, Table, sentence_case};
+use statistics::figures;
 
 /// Formats the chapter's figures: both variants side by side, predictions and verdict.
 pub fn table(record: &Record, analysis: &Analysis) -> String {

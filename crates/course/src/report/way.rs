@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use drawing::table::{Column, Table};
-use engine::figures;
-use engine::statistics::{Gains, Looks};
 use serde::{Deserialize, Serialize};
+use statistics::figures;
+use statistics::{Gains, Looks};
 
 use super::plots::{self, Direction, Marks, Point};
 

@@ -8,11 +8,9 @@ use course::measurement::{
     reference,
 };
 use drawing::profile::Profile;
-use engine::statistics::{Side, triplets};
-use engine::{
-    outcome::{GeneratorFacts, Latency, Outcome},
-    profile::ProfileKind,
-};
+use engine::outcome::{GeneratorFacts, Latency, Outcome};
+use statistics::profile::ProfileKind;
+use statistics::{Side, triplets};
 
 const CHAPTER_1: &str = include_str!("../../../../chapters/1-mutex-held-across-await/chapter.toml");
 const FIGURES: &str = include_str!("../../../../reference/seed-figures.toml");

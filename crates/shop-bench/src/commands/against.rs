@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use children::Interrupt;
 use duel::report::{Comparison, Side as Named};
-use engine::metric::{Metric, Triplet, Unit};
-use engine::rounds::{Rounds, run_until_decided};
-use engine::statistics::{Looks, Side};
-use engine::verdict::{Goal, Speed, Verdict, judge};
+use statistics::metric::{Metric, Triplet, Unit};
+use statistics::rounds::{Rounds, run_until_decided};
+use statistics::verdict::{Goal, Speed, Verdict, judge};
+use statistics::{Looks, Side};
 use terminal::exit::{CliError, Exit};
 use terminal::json;
 use terminal::output::Format;
@@ -197,7 +197,7 @@ fn judged<'a>(metrics: &'a [Metric; 2], rounds: &[Triplet]) -> (&'a Metric, Verd
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::metric::Figures;
+    use statistics::metric::Figures;
 
     fn rounds(count: usize, of: impl Fn(usize) -> [(f64, f64); 3]) -> Vec<Triplet> {
         let figures = |(score, cpu): (f64, f64)| {

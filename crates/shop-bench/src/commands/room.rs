@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::board::{self, Team};
 use crate::team;
-use engine::figures;
+use statistics::figures;
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files};
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use course::bench::profiling::ProfileData;
 use course::bench::rounds::Bench;
 use engine::event::Event;
-use engine::profile::ProfileKind;
 use serde::Serialize;
+use statistics::profile::ProfileKind;
 
 use crate::chapters::Workshop;
 use crate::cli::{Format, Kind, Profile};

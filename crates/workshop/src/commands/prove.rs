@@ -11,8 +11,8 @@ use course::measurement::law::Law;
 use course::measurement::record::Record;
 use course::report::html;
 use course::report::summary::Summary;
-use engine::figures;
 use serde::Serialize;
+use statistics::figures;
 
 use super::numa;
 use crate::chapters::{Chapter, Workshop};

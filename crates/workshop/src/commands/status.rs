@@ -146,7 +146,7 @@ impl std::fmt::Display for Status {
         }
         if let Some(OwnProof { kind, gain, .. }) = &self.own_proof {
             let gain = gain.map_or_else(String::new, |gain| {
-                format!(": {}", engine::figures::gain(gain))
+                format!(": {}", statistics::figures::gain(gain))
             });
             parts.push(format!("your fix {kind} here{gain}"));
         }

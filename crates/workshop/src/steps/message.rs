@@ -5,8 +5,8 @@ use course::analysis::verdict::{Analysis, analyse};
 use course::measurement::chapter_file::{ChapterFile, Step};
 use course::measurement::claim::{PROBLEM, SOLUTION};
 use course::measurement::record::{Purpose, Record, Round};
-use engine::figures;
-use engine::profile::ProfileKind;
+use statistics::figures;
+use statistics::profile::ProfileKind;
 
 use terminal::git::Git;
 

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::fs;
 use std::sync::Arc;
 
-use engine::figures::number;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use pulldown_cmark::{Event, Options, Parser, Tag};
+use statistics::figures::number;
 
 use crate::figures::Figures;
 use crate::{pages, root};

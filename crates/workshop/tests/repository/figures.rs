@@ -8,8 +8,8 @@ use course::analysis::prediction::cpu_of;
 use course::measurement::claim::Quantity;
 use course::measurement::record::{Purpose, Record, Round};
 use course::report::capture::Capture;
-use engine::figures::number;
 use minijinja::Value;
+use statistics::figures::number;
 
 /// Text as a page shows it, by the name of its anchor.
 type Anchors = BTreeMap<String, String>;

@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use statistics::figures;
+
 use crate::folded::{NoCount, stacks};
-use engine::figures;
 
 /// Marks of the call-outs. They stand behind the names of frames, because the drawing cuts long names at their
 /// beginning.

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use http::Uri;
 use rand::Rng as _;
 use rand_pcg::Pcg32;
+use statistics::figures;
 
 use crate::cli::spec::{MOST_VALUES, SELDOM, Spec, Values};
-use engine::figures;
 use terminal::exit::CliError;
 
 /// Largest number of routes that are sent; rarer routes are left out.

@@ -4,17 +4,17 @@ use std::time::{Duration, Instant};
 
 use children::Interrupt;
 use serde::Serialize;
+use statistics::FIRST_LOOK;
+use statistics::figures;
+use statistics::metric::{Metric, Triplet};
+use statistics::verdict::{self, Estimate, Goal};
 
 use crate::bisect::{Search, Slower};
 use drawing::table::{Column, Table, sentence_case, shortened};
 use engine::comparison;
 use engine::event::Event;
-use engine::figures;
-use engine::metric::{Metric, Triplet};
 use engine::placement::Placement;
-use engine::statistics::FIRST_LOOK;
 use engine::traffic::Traffic;
-use engine::verdict::{self, Estimate, Goal};
 
 use super::compare::{check_path, deciding, explained, make, protocol};
 use super::requests;

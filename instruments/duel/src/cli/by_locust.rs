@@ -9,9 +9,9 @@ use crate::locust::{self, PORT};
 use children::Interrupt;
 use children::program;
 use children::tool::DriverError;
-use engine::figures;
 use engine::load::TrafficOutcome;
 use engine::traffic::Traffic;
+use statistics::figures;
 use terminal::exit::CliError;
 use terminal::progress::Terminal;
 

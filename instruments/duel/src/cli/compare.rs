@@ -11,13 +11,13 @@ use children::environment;
 use children::program;
 use engine::answers::AnswerError;
 use engine::comparison::{self, Compared, ComparisonError, LeftOut};
-use engine::figures;
 use engine::load::{GeneratorError, Protocol};
-use engine::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use engine::placement::Placement;
 use engine::service::Launch;
 use engine::traffic::{Spacing, Traffic};
-use engine::verdict::{Goal, Speed, Verdict};
+use statistics::figures;
+use statistics::metric::{Metric, P50, REQUESTS_PER_SECOND};
+use statistics::verdict::{Goal, Speed, Verdict};
 
 use super::revision::{GIT, Revision, Started, commit, repository};
 use crate::cli::by_locust::{self, ByLocust};

@@ -6,12 +6,12 @@ use std::thread;
 use children::Interrupt;
 use engine::answers::{self, AnswerError, Asked, Learnt};
 use engine::event::Event;
-use engine::figures;
 use engine::load::{GeneratorError, TrafficOutcome};
 use engine::outcome::{Latency, Outcome};
 use engine::placement::Placement;
 use engine::traffic::Traffic;
 use serde::Serialize;
+use statistics::figures;
 
 use super::scripts;
 use crate::cli::by_locust::{self, ByLocust};

@@ -4,9 +4,9 @@
 //! github-action-benchmark, <https://github.com/benchmark-action/github-action-benchmark>.
 
 use serde_json::{Map, Value, json};
+use statistics::metric::Unit;
 
 use super::{Comparison, Told};
-use engine::metric::Unit;
 
 /// Returns the name and the content of each file.
 pub fn files(comparison: &Comparison) -> [(&'static str, String); 3] {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use await_profile::drawing::legible;
 use drawing::folded::{MEANINGFUL, stacks, total, without_idle};
 use ecosystem::{crate_of, place_of};
-use engine::profile::ProfileKind;
-use engine::profile::SeenByBoth;
-use engine::statistics::student;
+use statistics::profile::ProfileKind;
+use statistics::profile::SeenByBoth;
+use statistics::student;
 
 /// Probability in each tail of an interval. It is small because many frames are compared.
 const TAIL: f64 = 0.005;

@@ -6,13 +6,13 @@ use std::time::Duration;
 use children::Interrupt;
 use children::tool::DriverError;
 use serde::Serialize;
+use statistics::figures;
+use statistics::metric::{Metric, Triplet};
+use statistics::profile::SeenByBoth;
+use statistics::verdict::{Goal, Speed, Verdict};
 
-use crate::figures;
 use crate::load::{GeneratorError, Protocol, Target, TrafficOutcome};
-use crate::metric::{Metric, Triplet};
-use crate::profile::SeenByBoth;
 use crate::traffic::Traffic;
-use crate::verdict::{Goal, Speed, Verdict};
 
 use crate::answers::{AnswerError, How};
 use crate::event::Event;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use children::processes::CpuTimes;
-
-use crate::figures;
-use crate::load::{GroupOutcome, Latencies, Progress, Target, TrafficOutcome};
-use crate::metric::{
+use statistics::figures;
+use statistics::metric::Quantile;
+use statistics::metric::{
     CPU_MS, Figures, PEAK_MEMORY, PERCENTILES, REQUESTS_PER_SECOND, Triplet, answers_for, grows,
     route_key,
 };
-use crate::outcome::Quantile;
+
+use crate::load::{GroupOutcome, Latencies, Progress, Target, TrafficOutcome};
 use crate::prometheus::samples;
 use crate::traffic::Traffic;
 
@@ -21,7 +21,6 @@ use crate::answers::Asked;
 use crate::event::Event;
 use crate::load::ask::get;
 use crate::service::{CommandServer, Launch};
-use crate::statistics;
 
 /// Warm-up before a slice on a server that has been under load before.
 pub(super) const WARM_AGAIN: Duration = Duration::from_millis(300);

@@ -4,16 +4,17 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use statistics::figures;
+use statistics::metric::Triplet;
+use statistics::rounds::Rounds;
+use statistics::verdict::{Speed, judge};
+use statistics::{FIRST_LOOK, Side};
+
 use super::asked::{Comparison, ComparisonError, LeftOut};
 use super::round::{BASE, CHANGE, DISTURBED, Spoilt};
 use crate::answers::Learnt;
 use crate::event::Event;
-use crate::figures;
-use crate::metric::Triplet;
-use crate::rounds::Rounds;
-use crate::statistics::{FIRST_LOOK, Side};
 use crate::traffic::Traffic;
-use crate::verdict::{Speed, judge};
 
 /// A comparison whose servers have shown that they answer alike.
 pub(super) struct Run<'c> {

@@ -14,8 +14,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::outcome::{Latency, Quantile};
+use crate::outcome::Latency;
 use hdrhistogram::{CreationError, Histogram};
+use statistics::metric::Quantile;
 
 use super::error::GeneratorError;
 

@@ -1,8 +1,9 @@
 //! The contract: everything that each variant must do, whatever it gains.
 
 use crate::measurement::attempt::{Tested, Trial};
-use engine::{figures, outcome::Outcome};
+use engine::outcome::Outcome;
 use serde::{Deserialize, Serialize};
+use statistics::figures;
 
 use crate::analysis::validity::fault;
 

@@ -4,8 +4,8 @@ use std::slice;
 
 use super::Prediction;
 use crate::measurement::chapter_file::Scenario;
-use engine::figures;
 use engine::traffic::Phase;
+use statistics::figures;
 
 /// Predicts by Little's law, for users who think for `think` seconds.
 pub(super) fn little(call_ms: f64, in_flight: u32, users: u32, think: f64) -> Prediction {

@@ -1,9 +1,10 @@
 //! The rounds of a proof, in order.
 
+use statistics::{FIRST_LOOK, Side};
+
 use crate::measurement::chapter_file::{ChapterFile, Scenario};
 use crate::measurement::claim::{PROBLEM, Role, SOLUTION};
 use crate::measurement::record::Purpose;
-use engine::statistics::{self, FIRST_LOOK, Side};
 
 /// One round to come.
 pub(super) struct Step<'a> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::measurement::claim::{PROBLEM, SOLUTION};
 use crate::measurement::instructions::{Instructions, per_round};
 use children::Starting;
-use engine::profile::ProfileKind;
+use statistics::profile::ProfileKind;
 
 use crate::bench::profiling::ProfileData;
 use crate::bench::rounds::{Bench, RunError};

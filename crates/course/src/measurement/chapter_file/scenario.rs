@@ -3,9 +3,9 @@
 use std::{fmt::Write as _, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use statistics::figures;
 
 use crate::measurement::checked;
-use engine::figures;
 use engine::traffic::{Arrivals, Clients, Pause, Phase, Retries, Spacing};
 
 /// Users and times: with the chapter's [`crate::measurement::load::Exchange`], a [`Traffic`](engine::traffic::Traffic).

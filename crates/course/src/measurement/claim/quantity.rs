@@ -1,9 +1,10 @@
 //! Quantities that a claim can be about: measured by the generator, or counted by the server.
 
 use serde::{Deserialize, Serialize};
+use statistics::figures;
+use statistics::metric::Unit;
 
 use engine::outcome::{Latency, Outcome};
-use engine::{figures, metric::Unit};
 
 /// A figure of one round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

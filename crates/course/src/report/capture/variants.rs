@@ -1,6 +1,8 @@
 //! Plots beside the chapter's table: its variants against the number of users, and against their cost or the
 //! count of the root cause.
 
+use statistics::figures;
+
 use crate::analysis::{
     finding::{is_at_least, median_metric},
     prediction::cpu_of,
@@ -10,7 +12,6 @@ use crate::measurement::{
     claim::{LoadMetric, Quantity},
     record::{Purpose, Record, Round},
 };
-use engine::figures;
 
 use crate::report::plots::{self, Direction, Marks, Point};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use engine::figures;
+use statistics::figures;
 
 use super::Summary;
 use crate::report::rows::Row;

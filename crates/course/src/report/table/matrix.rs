@@ -8,7 +8,7 @@ use crate::measurement::{
 };
 use crate::report::rows::{known, median_reading, unknown};
 use drawing::table::{Column, Table};
-use engine::figures;
+use statistics::figures;
 use std::fmt::Write as _;
 
 /// Longest description of a scenario, in characters, that fits into a table's head.

@@ -7,10 +7,8 @@ use crate::measurement::{
 };
 use crate::report::rows::known;
 use drawing::table::{Column, Table};
-use engine::{
-    figures,
-    outcome::{GeneratorKind, Outcome},
-};
+use engine::outcome::{GeneratorKind, Outcome};
+use statistics::figures;
 
 /// A figure of a round: its heading in the book (if it appears there), its heading in the report, and the
 /// function that formats it.

@@ -15,7 +15,9 @@ use crate::measurement::{
     record::{Purpose, Record, Round},
 };
 use drawing::profile::Profile;
-use engine::{figures, metric::Unit, profile::ProfileKind};
+use statistics::figures;
+use statistics::metric::Unit;
+use statistics::profile::ProfileKind;
 
 use crate::report::boxes;
 use crate::report::rows::{known, median_text, secondary_text, unknown};

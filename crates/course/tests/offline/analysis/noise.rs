@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use engine::rounds::{Rounds, run_until_decided};
-use engine::statistics::{Gains, Looks, Mean, Side};
 use rand::Rng as _;
 use rand_pcg::Pcg32;
+use statistics::rounds::{Rounds, run_until_decided};
+use statistics::{Gains, Looks, Mean, Side};
 
 /// Largest number of triplets, as chapters have it.
 const MOST: u32 = 8;

@@ -1,6 +1,6 @@
 //! The statistics against results worked out elsewhere, and how often they are wrong.
 
-use engine::statistics::{Gains, Looks, Mean, Side, abba, median_ratio, triplets};
+use statistics::{Gains, Looks, Mean, Side, abba, median_ratio, triplets};
 
 use crate::analysis::noise;
 

@@ -2,7 +2,7 @@
 
 use drawing::flamegraph::{self, FlamegraphError, Picture};
 use drawing::folded::{self, NoCount};
-use engine::profile::ProfileKind::{self, Await, Cpu};
+use statistics::profile::ProfileKind::{self, Await, Cpu};
 
 use crate::report::captured::has;
 

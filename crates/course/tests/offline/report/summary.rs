@@ -10,8 +10,8 @@ use course::measurement::{
     record::{Purpose, Record},
 };
 use course::report::summary::Summary;
-use engine::metric::Unit;
 use serde_json::{Value, json};
+use statistics::metric::Unit;
 
 fn summary(record: &Record) -> Summary {
     Summary::new(

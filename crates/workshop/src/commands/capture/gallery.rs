@@ -6,7 +6,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use course::measurement::chapter_file::Still;
 use course::report::capture::{self, Capture, Files};
 use course::report::gallery;
-use engine::profile::ProfileKind::{self, Await, Cpu};
+use statistics::profile::ProfileKind::{self, Await, Cpu};
 
 use crate::chapters::Workshop;
 use terminal::exit::CliError;

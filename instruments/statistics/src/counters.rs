@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::FIRST_LOOK;
 use crate::metric::{Metric, Triplet, grows};
-use crate::statistics::FIRST_LOOK;
 use crate::verdict::{DEFAULT_MARGIN, Estimate};
 
 /// Share by which the growth of a counter must differ, beyond doubt, to count as different.

@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures;
 
-use crate::outcome::Quantile;
-
 /// Unit of a figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -55,6 +53,15 @@ impl Unit {
     }
 }
 
+/// A quantile of latencies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantile {
+    /// Latency in milliseconds.
+    pub ms: f64,
+    /// Set if the latency is only known to be at least that.
+    pub is_lower_bound: bool,
+}
+
 /// Figures of one server in a round, by [`Metric::key`]. Figures that could not be measured are missing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures(BTreeMap<String, (f64, bool)>);
@@ -66,7 +73,7 @@ impl Figures {
     }
 
     /// Returns the keys of all figures.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
@@ -125,20 +132,20 @@ pub const REQUESTS_PER_SECOND: &str = "requests_per_second";
 /// Key of the median latency of all routes.
 pub const P50: &str = "p50_ms";
 /// Key of the bystander's 99th percentile.
-pub(crate) const BYSTANDER_P99: &str = "bystander_p99_ms";
+pub const BYSTANDER_P99: &str = "bystander_p99_ms";
 /// Key of the CPU time that a request takes in the service.
 pub const CPU_MS: &str = "cpu_ms_per_request";
 /// Key of the most memory that the service held at once.
-pub(crate) const PEAK_MEMORY: &str = "peak_memory_bytes";
+pub const PEAK_MEMORY: &str = "peak_memory_bytes";
 
 /// Percentiles that are reported, with the beginnings of their keys.
-pub(crate) const PERCENTILES: [(f64, &str); 3] = [(0.5, P50), (0.9, "p90_ms"), (0.99, "p99_ms")];
+pub const PERCENTILES: [(f64, &str); 3] = [(0.5, P50), (0.9, "p90_ms"), (0.99, "p99_ms")];
 
 /// Number of answers that must lie beyond a percentile for it to be one.
 const BEYOND: f64 = 10.0;
 
 /// Returns the number of answers that a latency at `quantile` (0 to 1) needs: ten beyond it.
-pub(crate) fn answers_for(quantile: f64) -> f64 {
+pub fn answers_for(quantile: f64) -> f64 {
     BEYOND / (1.0 - quantile)
 }
 
@@ -195,7 +202,7 @@ impl Metric {
     }
 
     /// Returns the percentile that it is, if it is one.
-    pub(crate) fn quantile(&self) -> Option<f64> {
+    pub fn quantile(&self) -> Option<f64> {
         for (quantile, key) in PERCENTILES {
             if self.unit == Unit::Ms && self.key.contains(key) {
                 return Some(quantile);
@@ -215,13 +222,13 @@ fn percent(quantile: f64) -> String {
 }
 
 /// Returns the key of a percentile of one route.
-pub(crate) fn route_key(percentile: &str, route: &str) -> String {
+pub fn route_key(percentile: &str, route: &str) -> String {
     format!("{percentile} {route}")
 }
 
 /// Returns whether a counter only ever grows, by the convention for its name. Reports show the growth per request of
 /// such a counter, and of any other the value after the load.
-pub(crate) fn grows(counter: &str) -> bool {
+pub fn grows(counter: &str) -> bool {
     ["_total", "_count", "_sum"]
         .iter()
         .any(|end| counter.ends_with(end))

@@ -3,13 +3,13 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use engine::metric::{Figures, Metric, P50, REQUESTS_PER_SECOND, Triplet};
-use engine::outcome::Quantile;
-use engine::rounds::{Rounds, run_until_decided};
-use engine::statistics::{Looks, Side};
-use engine::verdict::{Estimate, Goal, Speed, Verdict, drawbacks, judge};
 use rand::Rng as _;
 use rand_pcg::Pcg64;
+use statistics::metric::Quantile;
+use statistics::metric::{Figures, Metric, P50, REQUESTS_PER_SECOND, Triplet};
+use statistics::rounds::{Rounds, run_until_decided};
+use statistics::verdict::{Estimate, Goal, Speed, Verdict, drawbacks, judge};
+use statistics::{Looks, Side};
 
 fn metric(key: &str) -> Metric {
     let all = Metric::all(&["GET /"], false, &[]);

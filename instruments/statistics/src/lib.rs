@@ -5,6 +5,13 @@
 //! from 1. The interval is Student's (W. S. Gosset, "The probable error of a mean", Biometrika
 //! 6(1), 1908). The tests simulate how often it misses the truth, and METHODOLOGY.md has the tables.
 
+pub mod counters;
+pub mod figures;
+pub mod metric;
+pub mod profile;
+pub mod rounds;
+pub mod verdict;
+
 use special::Beta as _;
 
 /// The servers of a comparison.
@@ -20,7 +27,7 @@ pub enum Side {
 
 /// Returns the order in which a round loads its servers. Within six rounds each server comes first, second and last
 /// equally often, and each before each other. So a machine that slowly warms up or slows down favors none.
-pub(crate) fn triplet(number: u32) -> [Side; 3] {
+pub fn triplet(number: u32) -> [Side; 3] {
     use Side::{Again as A, Base as B, Change as C};
     const ORDERS: [[Side; 3]; 6] = [
         [B, C, A],

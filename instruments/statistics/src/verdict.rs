@@ -10,7 +10,7 @@ use crate::figures;
 use crate::metric::{Metric, Triplet, are_bounds};
 use serde::Serialize;
 
-use crate::statistics::{FIRST_LOOK, Gains, Looks};
+use crate::{FIRST_LOOK, Gains, Looks};
 
 /// Largest ratio between an end of an interval and its middle. A wider interval says nothing, and is none.
 const WIDEST: f64 = 100.0;

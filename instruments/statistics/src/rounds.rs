@@ -8,7 +8,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::statistics::{Looks, Side, triplet};
+use crate::{Looks, Side, triplet};
 
 /// Rounds of one measurement: how one is run, and what they say together.
 pub trait Rounds {
