@@ -11,7 +11,7 @@ use statistics::verdict::{self, Estimate, Goal};
 
 use crate::bisect::{Search, Slower};
 use drawing::table::{Column, Table, sentence_case, shortened};
-use engine::comparison;
+use engine::comparison::{self, Enough};
 use engine::event::Event;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
@@ -187,34 +187,33 @@ fn search(
         |name, commit: &Commit, like| make(name, commit, like, how, &protocol, interrupt, &say);
     let base = make("base", good, None)?;
     // The worktree of a change is removed once it is compared.
-    let compare =
-        |commit: &Commit, until: Duration, enough: Option<&dyn Fn(&[Triplet]) -> bool>| {
-            let change = make("change", commit, Some(&base.revision))?;
-            let comparison = comparison::Comparison {
-                base: base.side.clone(),
-                change: change.side,
-                ready: how.ready.as_deref(),
-                ready_within: Duration::from_secs_f64(how.ready_within),
-                protocol: &protocol,
-                traffic: traffic.clone(),
-                login: login.as_ref(),
-                how: requests::how(&how.sent),
-                counters: &[],
-                metrics_path: "",
-                is_metrics_on_admin: false,
-                with_profiles: false,
-                deciding,
-                goal: Goal::Difference { margin: how.margin },
-                enough,
-                at_most: until.saturating_sub(began.elapsed()),
-                placement: &placement,
-                generator: None,
-                interrupt,
-                observer: &observer,
-            };
-            let compared = comparison.run();
-            compared.map_err(|error| explained(error, interrupt))
+    let compare = |commit: &Commit, until: Duration, enough: Option<&Enough<'_>>| {
+        let change = make("change", commit, Some(&base.revision))?;
+        let comparison = comparison::Comparison {
+            base: base.side.clone(),
+            change: change.side,
+            ready: how.ready.as_deref(),
+            ready_within: Duration::from_secs_f64(how.ready_within),
+            protocol: &protocol,
+            traffic: traffic.clone(),
+            login: login.as_ref(),
+            how: requests::how(&how.sent),
+            counters: &[],
+            metrics_path: "",
+            is_metrics_on_admin: false,
+            with_profiles: false,
+            deciding,
+            goal: Goal::Difference { margin: how.margin },
+            enough,
+            at_most: until.saturating_sub(began.elapsed()),
+            placement: &placement,
+            generator: None,
+            interrupt,
+            observer: &observer,
         };
+        let compared = comparison.run();
+        compared.map_err(|error| explained(error, interrupt))
+    };
     // The other half of the time is for the commits between.
     let whole = compare(bad, time / 2, None)?;
     let nothing = match whole.verdict.kind {

@@ -32,6 +32,9 @@ pub enum Side {
 /// Puts a load on a server, as [`crate::load::run`] does.
 pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
 
+/// Test that returns `true` if rounds say enough.
+pub type Enough<'a> = dyn Fn(&[Triplet]) -> bool + 'a;
+
 /// Settings of a comparison.
 pub struct Comparison<'a> {
     /// The base.
@@ -64,7 +67,7 @@ pub struct Comparison<'a> {
     pub goal: Goal,
     /// Test that ends the run in place of a verdict, once it returns `true` for the rounds so far. There are three at
     /// least.
-    pub enough: Option<&'a (dyn Fn(&[Triplet]) -> bool + 'a)>,
+    pub enough: Option<&'a Enough<'a>>,
     /// Time after which no round begins.
     pub at_most: Duration,
     /// CPUs of servers and generator.
