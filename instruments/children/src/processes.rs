@@ -105,7 +105,8 @@ pub(crate) fn below(ancestor: u32) -> Option<Vec<Process>> {
     Some(found)
 }
 
-/// Returns the processes of [`below`] and `ancestor` itself.
+/// Returns `ancestor` and its living descendants; `None` where the system does not tell. If `ancestor` is a child of
+/// this process, its daemons are among them, even if their own parents have ended.
 pub fn from(ancestor: u32) -> Option<Vec<Process>> {
     let mut found = below(ancestor)?;
     found.extend(one(ancestor));
