@@ -6,13 +6,13 @@ use crate::steps::Of;
 /// The number of a chapter that there is.
 pub(crate) fn chapter(text: &str) -> Result<u32, String> {
     let number = text.parse();
+    let mut known = Vec::new();
     // Outside of the workshop every command says so itself.
-    let chapters = Workshop::find().and_then(|workshop| workshop.chapters());
-    let known: Vec<u32> = chapters
-        .iter()
-        .flatten()
-        .map(|chapter| chapter.number)
-        .collect();
+    if let Ok(workshop) = Workshop::find() {
+        for chapter in workshop.chapters().unwrap_or_default() {
+            known.push(chapter.number);
+        }
+    }
     match (number, &known[..]) {
         (Ok(number), []) => Ok(number),
         (Ok(number), known) if known.contains(&number) => Ok(number),

@@ -27,17 +27,16 @@ impl Workshop {
     pub(crate) fn find() -> Result<Self, CliError> {
         let here = std::env::current_dir()
             .map_err(|e| CliError::usage(format!("the current folder cannot be read: {e}")))?;
-        here.ancestors()
-            .find(|folder| folder.join("chapters").is_dir() && folder.join("Cargo.toml").is_file())
-            .map(|root| Self {
-                root: root.to_owned(),
-            })
-            .ok_or_else(|| {
-                CliError::usage(format!(
-                    "{} is not inside the workshop: change to the folder that you cloned",
-                    here.display()
-                ))
-            })
+        for folder in here.ancestors() {
+            if folder.join("chapters").is_dir() && folder.join("Cargo.toml").is_file() {
+                let root = folder.to_owned();
+                return Ok(Self { root });
+            }
+        }
+        Err(CliError::usage(format!(
+            "{} is not inside the workshop: change to the folder that you cloned",
+            here.display()
+        )))
     }
 
     /// The repository above the current folder, or else the one that this program was compiled in: commands for the
@@ -76,18 +75,18 @@ impl Workshop {
         let folder = self.root.join("chapters");
         let entries = std::fs::read_dir(&folder)
             .map_err(|e| CliError::usage(format!("{} cannot be read: {e}", folder.display())))?;
-        let mut chapters: Vec<Chapter> = entries
-            .flatten()
-            .filter(|entry| entry.path().join("chapter.toml").is_file())
-            .filter_map(|entry| {
-                let name = entry.file_name();
-                let number = name.to_str()?.split('-').next()?.parse().ok()?;
-                Some(Chapter {
-                    number,
-                    folder: entry.path(),
-                })
-            })
-            .collect();
+        let mut chapters = Vec::new();
+        for entry in entries.flatten() {
+            let folder = entry.path();
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let number = name.split('-').next().unwrap_or_default();
+            if let Ok(number) = number.parse()
+                && folder.join("chapter.toml").is_file()
+            {
+                chapters.push(Chapter { number, folder });
+            }
+        }
         chapters.sort_by_key(|chapter| chapter.number);
         Ok(chapters)
     }
@@ -97,21 +96,25 @@ impl Workshop {
         if numbers.is_empty() {
             return self.chapters();
         }
-        let twice = (1..numbers.len()).find(|&at| numbers[..at].contains(&numbers[at]));
-        if let Some(at) = twice {
-            return Err(CliError::usage(format!(
-                "chapter {} is named twice: name it once",
-                numbers[at]
-            )));
+        let mut chosen = Vec::new();
+        for (at, number) in numbers.iter().enumerate() {
+            if numbers[..at].contains(number) {
+                return Err(CliError::usage(format!(
+                    "chapter {number} is named twice: name it once"
+                )));
+            }
+            chosen.push(self.chapter(*number)?);
         }
-        numbers.iter().map(|number| self.chapter(*number)).collect()
+        Ok(chosen)
     }
 
     pub(crate) fn chapter(&self, number: u32) -> Result<Chapter, CliError> {
-        self.chapters()?
-            .into_iter()
-            .find(|chapter| chapter.number == number)
-            .ok_or_else(|| CliError::usage(format!("there is no chapter {number}")))
+        for chapter in self.chapters()? {
+            if chapter.number == number {
+                return Ok(chapter);
+            }
+        }
+        Err(CliError::usage(format!("there is no chapter {number}")))
     }
 }
 

@@ -88,32 +88,35 @@ impl Exercise {
         }
         // All that can fail for want of space is done before anything moves.
         let shipped = files::beside(&self.file, self.shipped.as_bytes()).map_err(refused)?;
-        let moved = is_there
-            .then(|| keep(&self.file, &kept, number))
-            .transpose()
-            .map_err(refused)?;
-        match (shipped.persist_noclobber(&self.file), moved) {
-            (Ok(_), Some(kept)) => Ok(PutBack::Kept(kept)),
-            (Ok(_), None) => Ok(PutBack::Restored),
-            (Err(saved), moved) if saved.error.kind() == std::io::ErrorKind::AlreadyExists => {
-                let before = moved.map_or(String::new(), |kept| {
-                    format!(", and your version before is {}", workshop.shown(&kept))
-                });
-                Err(CliError::bad(format!(
-                    "{} was saved just now, so it stays as it is{before}: reset it again if that is \
-                     what you want",
-                    self.file.display()
-                )))
-            }
-            (Err(failed), moved) => Err(CliError::bad(format!(
-                "{} cannot be written ({}){}: mend the folder's permissions, and reset it again",
-                self.file.display(),
-                failed.error,
-                moved.map_or(String::new(), |kept| {
-                    format!("; your version is {}", workshop.shown(&kept))
-                })
-            ))),
+        let mut moved = None;
+        if is_there {
+            moved = Some(keep(&self.file, &kept, number).map_err(refused)?);
         }
+        let Err(failed) = shipped.persist_noclobber(&self.file) else {
+            return Ok(match moved {
+                Some(kept) => PutBack::Kept(kept),
+                None => PutBack::Restored,
+            });
+        };
+        let file = self.file.display();
+        if failed.error.kind() == std::io::ErrorKind::AlreadyExists {
+            let before = match moved {
+                Some(kept) => format!(", and your version before is {}", workshop.shown(&kept)),
+                None => String::new(),
+            };
+            return Err(CliError::bad(format!(
+                "{file} was saved just now, so it stays as it is{before}: reset it again if that is \
+                 what you want"
+            )));
+        }
+        let before = match moved {
+            Some(kept) => format!("; your version is {}", workshop.shown(&kept)),
+            None => String::new(),
+        };
+        Err(CliError::bad(format!(
+            "{file} cannot be written ({}){before}: mend the folder's permissions, and reset it again",
+            failed.error
+        )))
     }
 }
 
@@ -135,24 +138,25 @@ pub(crate) fn shipped(problem: &str, intro: &str) -> String {
 
 /// A source file's opening `//!` comment, and the rest.
 pub(crate) fn split(source: &str) -> (&str, &str) {
-    let opening: usize = source
-        .split_inclusive('\n')
-        .take_while(|line| line.starts_with("//!"))
-        .map(str::len)
-        .sum();
+    let mut opening = 0;
+    for line in source.split_inclusive('\n') {
+        if !line.starts_with("//!") {
+            break;
+        }
+        opening += line.len();
+    }
     source.split_at(opening)
 }
 
 /// A text file with `\n` at the end of its lines, whatever git checked out.
 pub(crate) fn read(file: &Path) -> Result<String, CliError> {
-    std::fs::read_to_string(file)
-        .map(|text| lines_end_in_newline(&text))
-        .map_err(|error| {
-            CliError::usage(format!(
-                "{} cannot be read ({error}); `git restore` brings it back",
-                file.display()
-            ))
-        })
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(lines_end_in_newline(&text)),
+        Err(error) => Err(CliError::usage(format!(
+            "{} cannot be read ({error}); `git restore` brings it back",
+            file.display()
+        ))),
+    }
 }
 
 fn lines_end_in_newline(text: &str) -> String {

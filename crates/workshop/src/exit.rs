@@ -25,12 +25,12 @@ const NO_VARIANT: &str = "'[VARIANT]'";
 
 /// The server's refusal as one line. It names the variants, and the one that was meant perhaps.
 fn no_variant(refusal: &str) -> String {
-    refusal
-        .lines()
-        .map(|line| line.trim().trim_matches(['[', ']']))
-        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
-        .map(|line| line.trim_start_matches("error: "))
-        .collect::<Vec<_>>()
-        .join("; ")
-        .replace(NO_VARIANT, "--variant")
+    let mut lines = Vec::new();
+    for line in refusal.lines() {
+        let line = line.trim().trim_matches(['[', ']']);
+        if !line.is_empty() && !line.starts_with("For more information") {
+            lines.push(line.trim_start_matches("error: "));
+        }
+    }
+    lines.join("; ").replace(NO_VARIANT, "--variant")
 }

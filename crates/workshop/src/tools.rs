@@ -213,12 +213,16 @@ impl Tools {
 }
 
 pub(crate) fn python() -> Option<(PathBuf, String)> {
-    ["python3", "python"].iter().find_map(|name| {
-        let program = children::find(name)?;
+    for name in ["python3", "python"] {
         // Windows puts a `python3` on the PATH that only opens a shop.
-        let version = version(&program, ["--version"])?;
-        version.starts_with("3.").then_some((program, version))
-    })
+        if let Some(program) = children::find(name)
+            && let Some(version) = version(&program, ["--version"])
+            && version.starts_with("3.")
+        {
+            return Some((program, version));
+        }
+    }
+    None
 }
 
 pub(crate) fn go() -> Option<(PathBuf, String)> {
@@ -229,13 +233,19 @@ pub(crate) fn go() -> Option<(PathBuf, String)> {
 
 /// The folder of a `PostgreSQL` server's programs: Debian has one for each version.
 pub(crate) fn postgres() -> Option<PathBuf> {
-    let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter();
-    let packaged = folders.flatten().filter_map(Result::ok);
-    let packaged = packaged.map(|folder| folder.path().join("bin"));
-    let on_path = children::find("postgres").and_then(|program| Some(program.parent()?.to_owned()));
-    on_path
+    let mut folders = Vec::new();
+    if let Some(program) = children::find("postgres")
+        && let Some(folder) = program.parent()
+    {
+        folders.push(folder.to_owned());
+    }
+    if let Ok(versions) = std::fs::read_dir("/usr/lib/postgresql") {
+        for version in versions.flatten() {
+            folders.push(version.path().join("bin"));
+        }
+    }
+    folders
         .into_iter()
-        .chain(packaged)
         .find(|folder| folder.join("postgres").is_file() && folder.join("initdb").is_file())
 }
 
@@ -245,26 +255,28 @@ pub(crate) fn version<S: AsRef<OsStr>>(
     program: impl AsRef<Path>,
     arguments: impl IntoIterator<Item = S>,
 ) -> Option<String> {
-    let said = Command::new(program.as_ref())
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .ok()
-        .filter(|said| said.status.success())?;
+    let mut asked = Command::new(program.as_ref());
+    let said = asked.args(arguments).stdin(Stdio::null()).output().ok()?;
+    if !said.status.success() {
+        return None;
+    }
     [said.stdout, said.stderr]
         .iter()
         .find_map(|said| version_in(&String::from_utf8_lossy(said)))
 }
 
 fn version_in(text: &str) -> Option<String> {
-    text.split_whitespace().find_map(|word| {
+    for word in text.split_whitespace() {
         let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic() || "-/".contains(c));
         let end = digits
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(digits.len());
         let version = digits[..end].trim_matches('.');
-        version.contains('.').then(|| version.to_owned())
-    })
+        if version.contains('.') {
+            return Some(version.to_owned());
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -35,7 +35,10 @@ pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Ex
         Some(upto) => &hints[..upto],
         None => &hints[seen..hints.len().min(seen + 1)],
     };
-    let seen = asked.last().map_or(seen, |last| seen.max(last.number));
+    let seen = match asked.last() {
+        Some(last) => seen.max(last.number),
+        None => seen,
+    };
     match format {
         Format::Json => json::print(&Report {
             chapter: number,

@@ -51,7 +51,6 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     };
     let terminal = Terminal::new();
     terminal.show(Event::Begins(1, 1, &options.variant));
-    let show = |progress| terminal.show(Event::Runs(progress));
     let mut load = file.load_of(&scenario);
     if let Some(per_second) = options.rate {
         load.arrivals = Arrivals::Open {
@@ -64,7 +63,7 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
             let settings = engine::load::Settings {
                 cpus: &placement.generator,
                 interrupt: &interrupt,
-                progress: Some(&show),
+                progress: Some(&|progress| terminal.show(Event::Runs(progress))),
             };
             engine::load::run(target, &load, &settings)
                 .map(Outcome::from)

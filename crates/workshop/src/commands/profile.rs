@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use course::bench::profiling::ProfileData;
 use course::bench::rounds::Bench;
-use engine::event::Event;
 use serde::Serialize;
 use statistics::profile::ProfileKind;
 
@@ -59,8 +58,7 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
         options.seconds,
         file.profile_scenario(kind)
     ));
-    let observer = |event: Event<'_>| terminal.show(event);
-    let data = Bench::new(&program, &file, &interrupt, &observer)
+    let data = Bench::new(&program, &file, &interrupt, &|event| terminal.show(event))
         .profile(&options.variant, kind, options.seconds)
         .map_err(|error| exit::of_run(&error, &interrupt))?;
     drop(terminal);

@@ -112,8 +112,7 @@ impl Setup {
             }
         }
         for entry in std::fs::read_dir(folder).map_err(refused)?.flatten() {
-            let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
-            if is_partial {
+            if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
                 // Leftovers that cannot be removed do no harm.
                 let _ = std::fs::remove_dir_all(entry.path());
             }
@@ -208,9 +207,9 @@ impl Setup {
              [lib]\npath = \"lib.rs\"\n[workspace]\n[dependencies]\n{dependencies}",
             env!("CARGO_PKG_RUST_VERSION")
         );
-        std::fs::write(folder.join("lib.rs"), "")
-            .and_then(|()| std::fs::write(folder.join("Cargo.toml"), manifest))
-            .and_then(|()| std::fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")))
+        std::fs::write(folder.join("lib.rs"), "").map_err(not_written(folder))?;
+        std::fs::write(folder.join("Cargo.toml"), manifest).map_err(not_written(folder))?;
+        std::fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))
             .map_err(not_written(folder))?;
         let fetch = |option: &str| {
             let mut command = Command::new(compile::program());
@@ -278,9 +277,8 @@ fn put_program(from: &Path, to: &Path) -> Result<Done, CliError> {
 }
 
 fn put(from: &Path, to: &Path) -> Result<(), CliError> {
-    std::fs::create_dir_all(to.parent().unwrap_or(to))
-        .and_then(|()| std::fs::rename(from, to))
-        .map_err(not_written(to))
+    std::fs::create_dir_all(to.parent().unwrap_or(to)).map_err(not_written(to))?;
+    std::fs::rename(from, to).map_err(not_written(to))
 }
 
 fn not_written(file: &Path) -> impl FnOnce(std::io::Error) -> CliError {

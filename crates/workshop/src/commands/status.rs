@@ -145,9 +145,10 @@ impl std::fmt::Display for Status {
             });
         }
         if let Some(OwnProof { kind, gain, .. }) = &self.own_proof {
-            let gain = gain.map_or_else(String::new, |gain| {
-                format!(": {}", statistics::figures::gain(gain))
-            });
+            let gain = match gain {
+                Some(gain) => format!(": {}", statistics::figures::gain(*gain)),
+                None => String::new(),
+            };
             parts.push(format!("your fix {kind} here{gain}"));
         }
         f.write_str(&parts.join(", "))

@@ -20,10 +20,10 @@ pub(super) fn update(git: &Git, branches: &mut [Branch]) -> Result<(), CliError>
     let mut orders = Vec::new();
     for branch in branches {
         let reference = format!("refs/heads/{}", branch.name);
-        let new = branch
-            .steps
-            .last()
-            .map_or(&branch.base, |step| &step.commit);
+        let new = match branch.steps.last() {
+            Some(step) => &step.commit,
+            None => &branch.base,
+        };
         let old = git.ask(["rev-parse", "--verify", "--quiet", &reference]);
         branch.change = match old {
             Some(old) if old == *new => Change::Unchanged,
@@ -86,9 +86,11 @@ fn are_steps(git: &Git, base: &str, tip: &str) -> Result<bool, CliError> {
             if way.is_empty() {
                 way = way::trees(git, base, &way::read(git, base)?)?;
             }
-            let place = step.split([' ', '/']).nth(1);
-            let place = place.and_then(|place| place.parse::<usize>().ok());
-            place.and_then(|place| way.get(place).cloned())
+            let place = step.split([' ', '/']).nth(1).unwrap_or_default();
+            match place.parse::<usize>() {
+                Ok(place) => way.get(place).cloned(),
+                Err(_) => None,
+            }
         } else {
             let within = format!("chapters/{}-", number.trim_start_matches("chapter"));
             let folder = folders.iter().find(|folder| folder.starts_with(&within));

@@ -3,7 +3,6 @@
 
 use course::bench::rounds::Bench;
 use course::measurement::claim::PROBLEM;
-use engine::event::Event;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::compile::Build;
@@ -33,8 +32,7 @@ pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, 
             "chapter {}: {SECONDS} s under load",
             chapter.number
         ));
-        let observer = |event: Event<'_>| terminal.show(event);
-        let said = Bench::new(&program, &file, &interrupt, &observer)
+        let said = Bench::new(&program, &file, &interrupt, &|event| terminal.show(event))
             .look(PROBLEM, SECONDS)
             .map_err(|error| exit::of_run(&error, &interrupt))?;
         drop(terminal);

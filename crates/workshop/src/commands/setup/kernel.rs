@@ -76,18 +76,24 @@ fn package_of(pinned: &Kernel) -> Option<String> {
 /// The package of a kernel that `newest` depends on.
 fn image_of(newest: &str) -> Option<String> {
     let said = apt_cache("depends", newest)?;
-    let mut packages = said
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("Depends: "));
-    let image = packages.find(|package| package.starts_with("linux-image-"));
-    image.map(str::to_owned)
+    for line in said.lines() {
+        if let Some(package) = line.trim().strip_prefix("Depends: ")
+            && package.starts_with("linux-image-")
+        {
+            return Some(package.to_owned());
+        }
+    }
+    None
 }
 
 /// Returns the output of `apt-cache`; `None` if it fails or is not installed.
 fn apt_cache(command: &str, package: &str) -> Option<String> {
     let mut apt_cache = Command::new("apt-cache");
-    let said = apt_cache.args([command, package]).stdin(Stdio::null());
-    let said = said.output().ok().filter(|said| said.status.success())?;
+    apt_cache.args([command, package]).stdin(Stdio::null());
+    let said = apt_cache.output().ok()?;
+    if !said.status.success() {
+        return None;
+    }
     Some(String::from_utf8_lossy(&said.stdout).into_owned())
 }
 
