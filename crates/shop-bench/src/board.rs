@@ -207,8 +207,12 @@ fn looks(ranked: &[(&Team, &Run)]) -> Vec<(String, Look)> {
 }
 
 fn look_of(looks: &[(String, Look)], team: &Team) -> Look {
-    let own = looks.iter().find(|(name, _)| *name == team.name);
-    own.map_or(Look::nth(0), |(_, look)| *look)
+    for (name, look) in looks {
+        if *name == team.name {
+            return *look;
+        }
+    }
+    Look::nth(0)
 }
 
 /// The name of the leader, the colour of the verdict, and a sentence.
@@ -217,7 +221,10 @@ fn leaders(ranked: &[(&Team, &Run)]) -> (String, &'static str, String) {
         let how = "cargo workshop capstone bench --team NAME writes one.";
         return ("No score yet".to_owned(), "inconclusive", how.to_owned());
     };
-    let from = best.interval.map_or(0.0, |[from, _]| from);
+    let from = match best.interval {
+        Some([from, _]) => from,
+        None => 0.0,
+    };
     let mut near = Vec::new();
     for (team, run) in others {
         if let Some([_, to]) = run.interval
@@ -240,7 +247,10 @@ fn leaders(ranked: &[(&Team, &Run)]) -> (String, &'static str, String) {
 fn table(ranked: &[(&Team, &Run)], scores: &Scores) -> Table {
     let mut rows = Vec::new();
     for (team, best) in ranked {
-        let last = team.runs.iter().max_by_key(|run| run.time);
+        let last = match team.runs.iter().max_by_key(|run| run.time) {
+            Some(run) => run.score,
+            None => 0.0,
+        };
         let broken = team.runs.iter().filter(|run| run.interval.is_none());
         let interval = match best.interval {
             Some([from, to]) => format!("{from:.1} to {to:.1}"),
@@ -253,7 +263,7 @@ fn table(ranked: &[(&Team, &Run)], scores: &Scores) -> Table {
             format!("{:.1}", best.score),
             interval,
             format!("{:.0} min", scores.minutes(best)),
-            format!("{:.1}", last.map_or(0.0, |run| run.score)),
+            format!("{last:.1}"),
             team.runs.len().to_string(),
             broken.count().to_string(),
             format!("{hits} of {all}"),

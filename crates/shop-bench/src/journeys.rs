@@ -290,19 +290,19 @@ fn score(
     let mut parts = [0.0; PARTS];
     for (kind, ended) in &journeys {
         let part = (*ended - since).as_nanos() * PARTS as u128 / time.as_nanos();
-        let part = usize::try_from(part).map_or(PARTS - 1, |part| part.min(PARTS - 1));
-        let worth = counts
-            .objectives
-            .journeys
-            .get(kind)
-            .map_or(0, |journey| journey.worth);
-        parts[part] += f64::from(worth) * PARTS as f64 / seconds;
+        let part = usize::try_from(part).unwrap_or(PARTS).min(PARTS - 1);
+        if let Some(journey) = counts.objectives.journeys.get(kind) {
+            parts[part] += f64::from(journey.worth) * PARTS as f64 / seconds;
+        }
     }
     let mut p99_ms = BTreeMap::new();
     for (route, answers) in counts.answers.take() {
         let count = answers.len() as u64;
         let latencies = Latencies::of(answers.into_iter().map(|ms| (ms, 1)))?;
-        let p99 = latencies.at(0.99).map_or(0.0, |quantile| quantile.ms);
+        let p99 = match latencies.at(0.99) {
+            Some(quantile) => quantile.ms,
+            None => 0.0,
+        };
         p99_ms.insert(route.to_owned(), (count, p99));
     }
     let (score, interval) = mean(&parts);

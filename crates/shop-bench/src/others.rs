@@ -56,8 +56,9 @@ impl<'a> Others<'a> {
     pub fn commit(&self, revision: &str) -> Result<Commit, CliError> {
         let asked = format!("{revision}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
-        let found = self.git.ask([&words[..], &[&asked]].concat());
-        let hash = found.ok_or_else(|| CliError::usage(format!("{revision} is no commit here")))?;
+        let Some(hash) = self.git.ask([&words[..], &[&asked]].concat()) else {
+            return Err(CliError::usage(format!("{revision} is no commit here")));
+        };
         Commit::of(&self.git, &hash)
     }
 
@@ -86,10 +87,9 @@ impl<'a> Others<'a> {
                 // There its dependencies are built already.
                 .env("CARGO_TARGET_DIR", self.shop.folder().join("target"));
             let built = self.shop.built_by(cargo, "capstone", interrupt)?;
-            let bytes = std::fs::copy(built, program.with_extension("new"));
-            bytes
-                .and_then(|_| std::fs::rename(program.with_extension("new"), &program))
-                .map_err(CliError::because(program.display()))?;
+            let new = program.with_extension("new");
+            std::fs::copy(built, &new).map_err(CliError::because(program.display()))?;
+            std::fs::rename(&new, &program).map_err(CliError::because(program.display()))?;
         }
         Ok(Built {
             program,

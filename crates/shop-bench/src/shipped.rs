@@ -31,12 +31,12 @@ impl Shipped {
     /// Returns an error if there is none.
     pub fn read(shop: &Shop) -> Result<Self, CliError> {
         let text = read_if_there(&shop.root().join(LIST)).map_err(CliError::because(LIST))?;
-        let missing = || {
-            CliError::usage(format!(
+        let Some(text) = text else {
+            return Err(CliError::usage(format!(
                 "{LIST} is missing: it says how the shop was shipped"
-            ))
+            )));
         };
-        Ok(Self::of(text.ok_or_else(missing)?))
+        Ok(Self::of(text))
     }
 
     /// The files of a commit.
@@ -88,12 +88,13 @@ impl Shipped {
         }
         paths.sort_unstable();
         paths.dedup();
-        let blobs = git.run(["hash-object", "--stdin-paths"], &(paths.join("\n") + "\n"));
         let mut here = BTreeMap::new();
-        if !paths.is_empty() {
-            for (path, blob) in paths.iter().zip(blobs?.lines()) {
-                here.insert((*path).to_owned(), blob.to_owned());
-            }
+        if paths.is_empty() {
+            return Ok(here);
+        }
+        let blobs = git.run(["hash-object", "--stdin-paths"], &(paths.join("\n") + "\n"))?;
+        for (path, blob) in paths.into_iter().zip(blobs.lines()) {
+            here.insert(path.to_owned(), blob.to_owned());
         }
         Ok(here)
     }

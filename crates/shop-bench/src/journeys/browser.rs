@@ -97,10 +97,13 @@ impl Browser {
         let request = request.body(Full::new(body))?;
         let connection = self.connected().await?;
         let answer = connection.send_request(request).await?;
-        let cookie = answer.headers().get(SET_COOKIE);
-        let cookie =
-            cookie.and_then(|cookie| cookie.to_str().ok()?.split(';').next()?.parse().ok());
-        self.cookie = cookie.or(self.cookie.take());
+        if let Some(cookie) = answer.headers().get(SET_COOKIE)
+            && let Ok(cookie) = cookie.to_str()
+            && let Some(cookie) = cookie.split(';').next()
+            && let Ok(cookie) = cookie.parse()
+        {
+            self.cookie = Some(cookie);
+        }
         let status = answer.status();
         Ok((status, answer.into_body().collect().await?.to_bytes()))
     }

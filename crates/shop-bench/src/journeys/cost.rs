@@ -127,7 +127,10 @@ impl<'a> Meter<'a> {
             return;
         };
         for (id, (_, waited)) in &threads {
-            let before = self.threads.get(id).map_or(0, |(_, waited)| *waited);
+            let before = match self.threads.get(id) {
+                Some((_, before)) => *before,
+                None => 0,
+            };
             self.waited_ns += waited.saturating_sub(before);
         }
         self.threads = threads;
@@ -200,7 +203,10 @@ fn threads(process: u32) -> Option<BTreeMap<String, Thread>> {
             threads.insert(id, (ran, waited));
         }
     }
-    (!threads.is_empty()).then_some(threads)
+    if threads.is_empty() {
+        return None;
+    }
+    Some(threads)
 }
 
 /// A count that grows by one with each transaction that changes an `SQLite` file: in the header of the index of its

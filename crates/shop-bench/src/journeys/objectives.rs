@@ -54,8 +54,10 @@ impl Objectives {
 
     /// Returns the time after which an answer of this route is late. A route without an objective is never late.
     pub(crate) fn of(&self, route: &str) -> Duration {
-        let within = self.within_ms.get(route);
-        within.map_or(Duration::MAX, |&ms| Duration::from_millis(ms))
+        match self.within_ms.get(route) {
+            Some(ms) => Duration::from_millis(*ms),
+            None => Duration::MAX,
+        }
     }
 }
 
