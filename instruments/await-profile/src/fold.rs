@@ -66,6 +66,8 @@ pub struct Release {
     pub share: f64,
     /// Number of samples behind this share.
     pub samples: u64,
+    /// True if tasks ran this code each time, and no request.
+    pub is_of_task: bool,
     /// Number of tasks that ran this code then; 0 if that is not known.
     pub tasks: usize,
     /// Number of wakes behind this share: several samples may fall on one wait.
@@ -84,6 +86,8 @@ struct Wakes {
     samples: u64,
     /// Tasks that made them, `None` if one is not known.
     tasks: BTreeSet<Option<u64>>,
+    /// True if one was made by a request, or by a thread that polled no task.
+    is_of_others: bool,
     at: Vec<Instant>,
 }
 
@@ -128,8 +132,10 @@ impl Profile {
             };
             let mut place = vec![sample.route.to_string()];
             place.extend(labels(stack));
-            let by = labels(self.releases[release as usize].frames(frames));
+            let release = &self.releases[release as usize];
+            let by = labels(release.frames(frames));
             let wakes = waits.entry(place).or_default().entry(by).or_default();
+            wakes.is_of_others |= !release.is_of_task;
             wakes.weight += self.weight_of(sample);
             wakes.samples += 1;
             if let Some((at, task)) = sample.releaser {
@@ -153,6 +159,7 @@ impl Profile {
                     by,
                     share: wakes.weight / total,
                     samples: wakes.samples,
+                    is_of_task: !wakes.is_of_others,
                     tasks: wakes.tasks(),
                     wakes: wakes.at.len(),
                     short_gap_ms: wakes.short_gap_ms(),

@@ -29,6 +29,8 @@ pub(crate) struct Stack {
     own: Vec<Frame>,
     /// True for a timer that bounds how long something else may take.
     pub(crate) is_timeout: bool,
+    /// True for a wake by a task that is no request.
+    pub(crate) is_of_task: bool,
 }
 
 impl Stack {
@@ -37,6 +39,7 @@ impl Stack {
         Stack {
             own: own_frames(&all),
             is_timeout: is_timeout(&all, &options.deadlines),
+            is_of_task: false,
             all,
         }
     }
@@ -47,8 +50,7 @@ impl Stack {
             innermost_first,
             options.own_crates.as_deref(),
             &WAKES,
-            // The poll of a request, or of a task that belongs to no request.
-            &["Probe::poll", "task::core::Core::poll"],
+            &[POLLS_REQUEST, POLLS_TASK],
         );
         let shown = shown_frames(&all);
         let says_who = shown.iter().any(|frame| frame.kind == FrameKind::Own);
@@ -79,6 +81,7 @@ impl Stack {
         Stack {
             own,
             is_timeout: false,
+            is_of_task: is_of_task(innermost_first),
             all,
         }
     }
@@ -106,6 +109,26 @@ impl Stack {
             Frames::All => &self.all,
         }
     }
+}
+
+/// Function that polls a request.
+const POLLS_REQUEST: &str = "Probe::poll";
+/// Function that polls a task, within which a request may be polled.
+const POLLS_TASK: &str = "task::core::Core::poll";
+
+/// Returns whether a task polled this, and no request in it.
+fn is_of_task(innermost_first: &[Symbols]) -> bool {
+    for symbols in innermost_first {
+        for symbol in symbols.iter() {
+            if is_named(symbol, &[POLLS_REQUEST]) {
+                return false;
+            }
+            if is_named(symbol, &[POLLS_TASK]) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// Functions of the profiler that a clone of the waker, or a wake during the poll, goes through.

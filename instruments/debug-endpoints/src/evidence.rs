@@ -69,6 +69,7 @@ pub(crate) fn requests(summary: &Summary, profiler: &AwaitProfiler) -> Requests 
             frames,
             by: release.by.clone(),
             share: release.share,
+            is_of_task: release.is_of_task,
             tasks: release.tasks,
             wakes: release.wakes,
             short_gap_ms: release.short_gap_ms,

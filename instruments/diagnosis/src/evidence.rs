@@ -289,6 +289,8 @@ pub struct Release {
     pub by: Vec<String>,
     /// Share of the waits there that this code ended, from 0 to 1.
     pub share: f64,
+    /// True if tasks ran this code, and no request.
+    pub is_of_task: bool,
     /// Number of tasks that ran this code then; 0 if that is not known.
     pub tasks: usize,
     /// Number of waits whose end was seen.

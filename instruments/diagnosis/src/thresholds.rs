@@ -131,6 +131,8 @@ pub const MUCH_OF_ALL: f64 = 0.4;
 pub const QUEUE: f64 = 1.0;
 /// Largest mean number of requests at work with what a pool lends, at which the pool seems to have one.
 pub const ONE_AT_WORK: f64 = 1.0;
+/// Smallest share of the waits for a limit that tasks end, from which these take the permits of requests.
+pub const HELD_BY_TASKS: f64 = 0.5;
 /// Requests at once on one HTTP/2 connection from which they may queue for it.
 pub const MANY_STREAMS: f64 = 6.0;
 /// Requests at once on one connection to a database, which answers them in turn, from which they queue for it.

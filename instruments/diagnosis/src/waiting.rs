@@ -2,7 +2,7 @@
 
 use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
 
-use crate::evidence::{Evidence, Place, Requests, Route};
+use crate::evidence::{Evidence, Place, Requests, Route, innermost_line};
 use crate::figures;
 use crate::thresholds::{MUCH_OF_ROUTE, PART_OF_SEVERAL, QUEUE};
 
@@ -180,6 +180,29 @@ impl Waiting {
         seen
     }
 
+    /// Returns the line at which a task that is no request gives back what these wait for, and the share of the waits that
+    /// ended so. `None` if requests alone are known to give it back.
+    pub(crate) fn holder<'a>(&self, requests: &'a Requests) -> Option<(&'a str, f64)> {
+        let here = self.place();
+        for release in &requests.releases {
+            if release.route != here.route || release.frames != here.frames {
+                continue;
+            }
+            // Requests that the profiler does not see end waits, too.
+            let is_of_requests = release
+                .by
+                .iter()
+                .any(|frame| is_of_requests(frame, requests));
+            if release.is_of_task
+                && !is_of_requests
+                && let Some(line) = innermost_line(&release.by)
+            {
+                return Some((line, release.share));
+            }
+        }
+        None
+    }
+
     /// Returns the frames of a place where other requests of the route are, past this wait. A place in a line before it
     /// is not past it.
     pub(crate) fn past<'a>(&self, requests: &'a Requests) -> Option<&'a Place> {
@@ -193,6 +216,21 @@ impl Waiting {
         }
         None
     }
+}
+
+/// Returns whether a request was seen in the function of this frame.
+fn is_of_requests(frame: &str, requests: &Requests) -> bool {
+    let Some((function, file, _)) = parts(frame) else {
+        return false;
+    };
+    for place in &requests.places {
+        for other in &place.frames {
+            if parts(other).is_some_and(|other| (other.0, other.1) == (function, file)) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// Returns whether requests wait for the same thing at both places, at one line if they have one. Work has no line of

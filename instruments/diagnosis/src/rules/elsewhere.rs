@@ -15,7 +15,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     };
     for waiting in Waiting::all(evidence) {
         let is_much = waiting.share >= MUCH_OF_ROUTE || waiting.share_of_all >= MUCH_OF_ALL;
-        let is_told = waits::judged(&waiting).is_some()
+        let is_told = waits::judged(&waiting, requests).is_some()
             || waits_for_itself::is_stuck(&waiting, requests)
             || sqlite_computes::is_told(evidence, &waiting);
         let is_short = waiting.ms.is_some_and(|ms| ms < LEAST_MS);

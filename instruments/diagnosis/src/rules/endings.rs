@@ -81,8 +81,9 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
 
 /// Returns whether the requests queue for a lock, a pool or the like, or stand still, which another finding names.
 fn is_queued(evidence: &Evidence) -> bool {
-    if let Some(most) = Waiting::all(evidence).first()
-        && let Some((Level::Fault, _)) = waits::judged(most)
+    if let Some(requests) = &evidence.requests
+        && let Some(most) = Waiting::all(evidence).first()
+        && let Some((Level::Fault, _)) = waits::judged(most, requests)
     {
         return true;
     }

@@ -6,8 +6,8 @@ use crate::evidence::{Evidence, Place, Requests};
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{equal_work, waits_for_itself};
 use crate::thresholds::{
-    A_HOLDER, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK, SAMPLES_OF_EACH,
-    SLOW_CLIENT_WEIGHT, WAIT_WEIGHT,
+    A_HOLDER, HELD_BY_TASKS, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK,
+    SAMPLES_OF_EACH, SLOW_CLIENT_WEIGHT, WAIT_WEIGHT,
 };
 use crate::waiting::Waiting;
 
@@ -24,7 +24,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         if is_burst || waits_for_itself::is_stuck(&waiting, requests) {
             continue;
         }
-        if let Some((level, weight)) = judged(&waiting) {
+        if let Some((level, weight)) = judged(&waiting, requests) {
             if is_single_flight(&waiting, requests) {
                 findings.push(single_flight(&waiting, requests));
             } else {
@@ -36,7 +36,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 }
 
 /// Returns the level and the weight of a wait as a finding; None if it is no finding.
-pub(crate) fn judged(waiting: &Waiting) -> Option<(Level, f64)> {
+pub(crate) fn judged(waiting: &Waiting, requests: &Requests) -> Option<(Level, f64)> {
     let is_much = waiting.share >= MUCH_OF_ROUTE;
     let is_most = waiting.share >= MOST_OF_ROUTE;
     // An ordinary statement has no sentence of its own.
@@ -45,13 +45,34 @@ pub(crate) fn judged(waiting: &Waiting) -> Option<(Level, f64)> {
         WaitKind::Lock | WaitKind::Pool if is_much && waiting.is_queue() => {
             (Level::Fault, WAIT_WEIGHT)
         }
+        WaitKind::Limit if is_much && is_for_tasks(waiting, requests) => {
+            (Level::Fault, IN_A_ROW_WEIGHT)
+        }
         WaitKind::NewConnection if is_much => (Level::Fault, WAIT_WEIGHT),
         WaitKind::Database if is_much && !is_ordinary => (Level::Fault, WAIT_WEIGHT),
         WaitKind::Limit | WaitKind::Queue if is_most => (Level::Bound, IN_A_ROW_WEIGHT),
-        WaitKind::Client if is_most => (Level::Fault, SLOW_CLIENT_WEIGHT),
+        // The service sends as fast as its clients take it.
+        WaitKind::Client if is_most => (Level::Wait, SLOW_CLIENT_WEIGHT),
         _ => return None,
     };
     Some((level, weight + waiting.share / 2.0))
+}
+
+/// Returns whether most of the permits that requests queue for come back from tasks that are no requests, and for which no
+/// request waits.
+fn is_for_tasks(waiting: &Waiting, requests: &Requests) -> bool {
+    let Some((_, share)) = waiting.holder(requests) else {
+        return false;
+    };
+    let is_awaited = requests.places.iter().any(|place| {
+        let route = &waiting.place().route;
+        let is_other = matches!(
+            place.kind(),
+            Some(WaitKind::Task | WaitKind::Channel | WaitKind::Set)
+        );
+        place.route == *route && is_other
+    });
+    waiting.is_queue() && share >= HELD_BY_TASKS && !is_awaited
 }
 
 /// Returns whether what the pool lent is at work for the requests that have it: they await the answer of a database or
@@ -153,18 +174,32 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
             super::fix_of(waiting.wait),
         )
     };
-    let words = Words {
+    let mut words = Words {
         headline: waiting.headline(),
         seen,
         cause,
         fix,
     };
+    if waiting.kind() == WaitKind::Limit
+        && level == Level::Fault
+        && let Some((line, share)) = waiting.holder(requests)
+    {
+        words.headline = format!(
+            "{} Tasks that are no requests give {:.0} % of them back, at {line}.",
+            words.headline,
+            share * 100.0
+        );
+        words.cause = "Work in the background takes the permits that requests need.".to_owned();
+        words.fix = "Give that work permits of its own, and bound how much of it begins at once."
+            .to_owned();
+    }
     Finding::of(level, waiting.kind().name(), weight, "/debug/await", words)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Release;
     use crate::testing::{both_sides, evidence, place, route};
     use crate::thresholds::{ABSENT, PASSES_BY, QUEUE};
 
@@ -226,6 +261,51 @@ mod tests {
         assert_eq!(limit[0].level, Level::Bound);
         let flight = "(waiting for another request that fills the cache)";
         assert!(look(&waiting(flight, 0.9)).is_empty());
+    }
+
+    #[test]
+    fn permits_that_background_tasks_take_are_a_fault_on_the_right_side_of_each_threshold() {
+        let with = |share: f64, by: &str, awaits: &str| {
+            // Too small a share for a bound.
+            let mut evidence = waiting("tokio::sync::Semaphore::acquire", MUCH_OF_ROUTE);
+            let requests = evidence.requests.as_mut().unwrap();
+            requests.places.push(place(
+                "GET /read",
+                &["shop::read (src/read.rs:8)", awaits],
+                1.0,
+            ));
+            requests.releases = vec![Release {
+                route: "GET /read".to_owned(),
+                frames: requests.places[0].frames.clone(),
+                by: vec![by.to_owned()],
+                share,
+                is_of_task: true,
+                ..Release::default()
+            }];
+            evidence
+        };
+        let poll = "shop::poll_one (src/poll.rs:27)";
+        let call = "(waiting for the answer)";
+        both_sides(look, HELD_BY_TASKS, |share| with(share, poll, call));
+        let found = look(&with(0.86, poll, call)).remove(0);
+        assert!(
+            found
+                .headline
+                .contains("give 86 % of them back, at shop::poll_one (src/poll.rs:27)"),
+            "{found:?}"
+        );
+        assert!(
+            look(&with(0.86, LINE, call)).is_empty(),
+            "a request that nobody sees"
+        );
+        let task = "tokio::task::JoinHandle";
+        assert!(
+            look(&with(0.86, poll, task)).is_empty(),
+            "requests await the tasks"
+        );
+        let mut own = with(0.86, poll, call);
+        own.requests.as_mut().unwrap().releases[0].is_of_task = false;
+        assert!(look(&own).is_empty(), "another request");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::evidence::{Evidence, Place, Requests};
 use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::thresholds::{
-    ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL, STUCK_WEIGHT, WAITERS_HOLD_WEIGHT,
+    A_HOLDER, ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL, STUCK_WEIGHT, WAITERS_HOLD_WEIGHT,
 };
 use crate::waiting::{Waiting, is_of_holders, parts};
 use ecosystem::WaitKind;
@@ -137,8 +137,14 @@ fn stuck(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding
     if waiting.kind() == WaitKind::Queue {
         return not_received(waiting, requests, evidence);
     }
-    if let Some(past) = waiting.past(requests) {
+    // A holder that keeps it is past the wait all the time.
+    if let Some(past) = waiting.past(requests)
+        && past.in_flight >= A_HOLDER
+    {
         return held_up(waiting, requests, past);
+    }
+    if let Some((line, _)) = waiting.holder(requests) {
+        return held_by_task(waiting, requests, line);
     }
     let words = Words {
         headline: format!("{} Nobody is past this wait.", waiting.headline()),
@@ -169,6 +175,24 @@ fn held_up(waiting: &Waiting, requests: &Requests, past: &Place) -> Finding {
         cause: "The holder keeps it while it waits for somebody who is slow or gone, and all others wait for the holder."
             .to_owned(),
         fix: "Give it back before that wait, or do not wait there: `try_send`, and let go of whoever is too slow.".to_owned(),
+    };
+    Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
+}
+
+/// Requests whose holder is a task, which was seen to give it back now and then.
+fn held_by_task(waiting: &Waiting, requests: &Requests, line: &str) -> Finding {
+    let words = Words {
+        headline: format!(
+            "{} A task that is no request holds it for long, and gives it back at {line}.",
+            waiting.headline()
+        ),
+        seen: format!(
+            "{} No request is past this wait. {}",
+            standstill(waiting, requests),
+            waiting.seen(requests)
+        ),
+        cause: "The task keeps it while it awaits something else: a slow client, a full channel or a call.".to_owned(),
+        fix: "Give it back before that task awaits anything else: copy what is needed out of it first.".to_owned(),
     };
     Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
 }
@@ -214,6 +238,7 @@ fn standstill(waiting: &Waiting, requests: &Requests) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Release;
     use crate::testing::{both_sides, evidence, place, route};
 
     const FIRST: &str = "shop::balance (src/balance.rs:18)";
@@ -262,6 +287,39 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_a_task_gives_back_now_and_then_is_put_down_to_it() {
+        let lock = ["shop::status (src/cams.rs:67)", "tokio::sync::Mutex::lock"];
+        let mut route = route("GET /status", 14.0, 60);
+        route.standstill = STANDSTILL;
+        let mut evidence = evidence(&[route], &[place("GET /status", &lock, 14.0)]);
+        let requests = evidence.requests.as_mut().unwrap();
+        let ended = |by: &str, share, is_of_task| Release {
+            route: "GET /status".to_owned(),
+            frames: lock.map(str::to_owned).to_vec(),
+            by: vec![by.to_owned()],
+            share,
+            is_of_task,
+            ..Release::default()
+        };
+        // Each request that got it passes it on.
+        let passed_on = ended("shop::status (src/cams.rs:69)", 0.93, false);
+        requests.releases = vec![passed_on, ended("shop::watch (src/cams.rs:58)", 0.07, true)];
+        let found = look(&evidence).remove(0);
+        assert!(
+            found.headline.contains(
+                "no request holds it for long, and gives it back at shop::watch (src/cams.rs:58)"
+            ),
+            "{found:?}"
+        );
+        evidence.requests.as_mut().unwrap().releases.pop();
+        let found = look(&evidence).remove(0);
+        assert!(
+            found.headline.contains("Nobody is past this wait"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn what_nobody_gives_back_is_stuck() {
         let acquire = place(
             "GET /render",
@@ -299,6 +357,21 @@ mod tests {
             found.headline.ends_with("Its receiver takes nothing out."),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn a_holder_is_past_the_wait_all_the_time() {
+        let told = |past: f64| {
+            let lock = ["shop::read (src/read.rs:7)", "tokio::sync::Mutex::lock"];
+            let send = [
+                "shop::read (src/read.rs:9)",
+                "tokio::sync::mpsc::Sender::send",
+            ];
+            let places = [place("GET /", &lock, 50.0), place("GET /", &send, past)];
+            let found = look(&evidence(&[route("GET /", 50.0 + past, 0)], &places)).remove(0);
+            found.headline.contains("Its holder waits")
+        };
+        assert!(told(A_HOLDER) && !told(A_HOLDER * 0.99));
     }
 
     #[test]
