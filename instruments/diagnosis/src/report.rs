@@ -263,8 +263,8 @@ impl Report {
             return "No wait holds requests up: they take turns on the CPU.".to_owned();
         }
         if !self.waits.is_empty() {
-            return "No fault stands out. Most of a request's time goes to what follows, in this service or its \
-                    database: find out what keeps that, before you look elsewhere."
+            return "No fault stands out. What follows takes much of the time of its requests: find out what keeps that, \
+                    before you look elsewhere."
                 .to_owned();
         }
         if let Some(line) = &self.inside {

@@ -224,7 +224,7 @@ const CASES: [Case; 34] = [
         "stampede",
         "--get /stats --users 16 --think 0.005",
         "equal_work",
-        "stampede::compute",
+        "Stats::compute",
     ),
     case(
         "stdmpsc",

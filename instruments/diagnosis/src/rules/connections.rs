@@ -7,6 +7,7 @@ use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::rules::blocked_worker::are_threads_kept;
 use crate::rules::calls;
+use crate::rules::runtimes::full_blocking_pool;
 use crate::thresholds::{
     ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED,
     HELD_BY_CLIENT_WEIGHT, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE,
@@ -198,8 +199,9 @@ pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
     let Some(connections) = &evidence.connections else {
         return findings;
     };
-    // A thread that does not yield reads nothing either: that is told as what it does.
-    if are_threads_kept(evidence) {
+    // A thread that does not yield reads nothing either, nor do workers for which no thread is left: that is told as what
+    // the threads do.
+    if are_threads_kept(evidence) || !full_blocking_pool(evidence).is_empty() {
         return findings;
     }
     for (name, peers, _) in named(connections) {

@@ -34,14 +34,15 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
     {
         seen = format!("{seen} Threads still compute: {place}.");
     }
-    let level = if share >= DROPPED_MOST || tasks.is_some() {
+    let again = asked_again(evidence, ended).filter(|_| requests.dropped() == 0);
+    let level = if share >= DROPPED_MOST || tasks.is_some() || again.is_some() {
         Level::Fault
     } else {
         // Clients may have a limit of their own that is shorter than the work.
         Level::Bound
     };
     let words = if requests.dropped() == 0 {
-        cut_by_limit(evidence, cut, ended, seen)
+        cut_by_limit(cut, ended, seen, again)
     } else {
         let cause = if level == Level::Fault {
             "Work for clients who have left goes on in a queue, a task or a thread; or the queue is longer than clients \
@@ -91,26 +92,38 @@ fn is_queued(evidence: &Evidence) -> bool {
 }
 
 /// Words for requests that a time limit of the service cut: their clients got an answer, which says so.
-fn cut_by_limit(evidence: &Evidence, cut: u64, ended: u64, mut seen: String) -> Words {
+fn cut_by_limit(cut: u64, ended: u64, mut seen: String, again: Option<String>) -> Words {
+    let mut headline = format!("{cut} of {ended} requests were cut by a time limit (408 or 504)");
+    let (mut cause, mut fix) = (String::new(), String::new());
+    if let Some(again) = again {
+        headline += ", and begin their calls again and again";
+        seen = format!("{seen} {again}");
+        cause += "A retry, or a `select!` in a loop, which makes the call anew with each tick of a timer. ";
+        fix += "In a loop, make the future before it and poll it by `&mut`. ";
+    }
+    cause += "What they wait for takes longer than the limit. Retries multiply the calls, which makes it slower still.";
+    fix += "Find out why it takes so long there. Bound the retries of all requests together (a retry budget), with a pause \
+            that grows, and refuse at once (503) what cannot be answered in time.";
+    Words {
+        headline: format!("{headline}."),
+        seen,
+        cause,
+        fix,
+    }
+}
+
+/// Returns a sentence on connections, if several to one address were opened for each of the requests that ended.
+fn asked_again(evidence: &Evidence, ended: u64) -> Option<String> {
     for peers in evidence.upstreams() {
         let for_each = (peers.opened + peers.ended) as f64 / ended as f64;
         if for_each >= ASKED_AGAIN {
-            seen = format!(
-                "{seen} For each of them, at least {for_each:.1} connections to {} were opened: calls are given up and \
-                 made again.",
+            return Some(format!(
+                "For each of them, at least {for_each:.1} connections to {} were opened: calls are given up and made again.",
                 peers.address
-            );
+            ));
         }
     }
-    Words {
-        headline: format!("{cut} of {ended} requests were cut by a time limit (408 or 504)."),
-        seen,
-        cause: "What they wait for takes longer than the limit. Retries multiply the calls, which makes it slower still."
-            .to_owned(),
-        fix: "Find out why it takes so long there. Bound the retries of all requests together (a retry budget), with a \
-              pause that grows, and refuse at once (503) what cannot be answered in time."
-            .to_owned(),
-    }
+    None
 }
 
 /// Tasks that become more than the requests in flight are: those of requests that are gone.
@@ -261,10 +274,11 @@ mod tests {
 
     #[test]
     fn calls_that_are_made_again_are_told_from_two_connections_for_each_request() {
+        // Six in ten may be clients' own limits, unless calls are made again.
         let told = |opened| {
             let cut = Answers {
-                server_errors: 100,
-                timed_out: 100,
+                server_errors: 60,
+                timed_out: 60,
                 ..Answers::default()
             };
             let mut evidence = ended(100, 0, cut);
@@ -277,7 +291,9 @@ mod tests {
             });
             let found = given_up(&evidence).remove(0);
             assert!(found.headline.contains("cut by a time limit"), "{found:?}");
-            found.seen.contains("made again")
+            let is_told = found.seen.contains("made again");
+            assert_eq!(found.level == Level::Fault, is_told, "{found:?}");
+            is_told
         };
         assert!(!told(199) && told(200));
     }

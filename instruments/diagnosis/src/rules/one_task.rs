@@ -34,7 +34,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         let Some((release, by)) = released(requests, &waiting) else {
             continue;
         };
-        if answers_one_by_one(evidence, &waiting, release, by) {
+        if is_one_by_one(evidence, &waiting, release, by) {
             findings.push(one_by_one(evidence, &waiting, by));
         } else if route.standstill >= ONE_TASK_STANDSTILL
             && waiting.share >= MOST_OF_ROUTE
@@ -62,12 +62,13 @@ fn inside(evidence: &Evidence, by: &str) -> Option<Inside> {
     evidence.inside(function)
 }
 
-/// Returns whether one task alone answers the requests that queue for it, and works for one of them at a time, as far as
-/// was seen.
-fn answers_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> bool {
+/// Returns whether one task alone answers the requests that queue for it, or takes their messages, and works for one of
+/// them at a time, as far as was seen.
+fn is_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> bool {
     // Only an answer is of a request of its own. A piece of news is for all who wait.
     let is_answer = waiting.wait.what == "an answer of another task";
-    let is_queue = is_answer && release.tasks == 1 && waiting.in_flight >= ONE_TASK_QUEUE;
+    let is_one = is_answer || waiting.kind() == WaitKind::Queue;
+    let is_queue = is_one && release.tasks == 1 && waiting.in_flight >= ONE_TASK_QUEUE;
     if !is_queue {
         return false;
     }
@@ -81,7 +82,8 @@ fn answers_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release,
         return false;
     };
     let ended = waiting.ended.max(1) as f64;
-    let mean_ms = evidence.seconds * 1e3 / ended;
+    // A request may send several messages.
+    let mean_ms = evidence.seconds * 1e3 / ended.max(release.wakes as f64);
     release.wakes as f64 >= SEEN_ENDS * ended && short_ms >= EVEN_GAP * mean_ms
 }
 
@@ -90,8 +92,12 @@ fn one_by_one(evidence: &Evidence, waiting: &Waiting, by: &str) -> Finding {
         "{} requests at once. The same task ended all of these waits, one after the other with a pause in between.",
         figures::average(waiting.in_flight)
     );
+    let does = match waiting.kind() {
+        WaitKind::Queue => "takes one message at a time",
+        _ => "answers",
+    };
     let mut headline = format!(
-        "{} They queue for one task, which answers at {by}",
+        "{} They queue for one task, which {does} at {by}",
         waiting.headline()
     );
     if let Some(inside) = inside(evidence, by) {
@@ -190,6 +196,35 @@ mod tests {
         let stack = runs(9, &[WORKER, "shop::supervise", buffered, "shop::ask"]);
         several.cpu = Some(std::sync::Arc::new(cpu_samples(vec![stack])));
         assert!(look(&several).is_empty(), "several at a time");
+    }
+
+    #[test]
+    fn a_receiver_that_takes_one_message_at_a_time_is_told_and_one_that_takes_many_is_not() {
+        // A request sends three messages.
+        let with = |gap: f64| {
+            let mut evidence = of(8.0, 0.9, 0.0, 50.0, 1.0);
+            let requests = evidence.requests.as_mut().unwrap();
+            let waits = [
+                "shop::transfer (src/audit.rs:51)",
+                "tokio::sync::mpsc::Sender::send",
+            ];
+            requests.places = vec![place("GET /status", &waits, 8.0)];
+            #[allow(clippy::cast_possible_truncation)]
+            let messages = 3 * requests.routes[0].finished as usize;
+            let release = &mut requests.releases[0];
+            release.frames = waits.map(str::to_owned).to_vec();
+            (release.tasks, release.wakes) = (1, messages);
+            release.short_gap_ms = Some(gap * 10_000.0 / messages as f64);
+            evidence
+        };
+        both_sides(look, EVEN_GAP * 1.000_001, with);
+        let found = look(&with(0.8)).remove(0);
+        assert!(
+            found
+                .headline
+                .contains("one task, which takes one message at a time at shop::supervise"),
+            "{found:?}"
+        );
     }
 
     #[test]
