@@ -25,9 +25,8 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
             continue;
         }
         let mut seen = waiting.seen(requests);
-        if let (WaitKind::Running | WaitKind::Ready, Some(threads)) =
-            (waiting.kind(), &evidence.threads)
-            && let Some(places) = threads.at_work()
+        if matches!(waiting.kind(), WaitKind::Running | WaitKind::Ready)
+            && let Some(places) = at_work(evidence)
         {
             seen = format!("{seen} Threads that run requests are at {places}.");
         }
@@ -56,6 +55,14 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
+/// Lists where threads that run requests are most. Samples of the CPU time are many more than those of threads, which also
+/// see where a thread is blocked.
+fn at_work(evidence: &Evidence) -> Option<String> {
+    let threads = evidence.threads.as_ref()?;
+    let by_cpu_time = || evidence.cpu.as_ref()?.at_work();
+    threads.at_work().or_else(by_cpu_time)
+}
+
 /// Returns whether the heartbeat's jobs found a free thread of the blocking pool each time.
 fn has_free_threads(evidence: &Evidence) -> bool {
     let mut is_free = !evidence.runtimes.is_empty();
@@ -77,7 +84,9 @@ pub(crate) fn is_inside(kind: WaitKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{both_sides, evidence, place, route};
+    use crate::testing::{both_sides, cpu_samples, evidence, of_threads, place, route};
+    use crate::threads::Thread;
+    use crate::threads::testing::{WORKER, runs};
 
     const LINE: &str = "shop::note (src/note.rs:7)";
 
@@ -132,6 +141,23 @@ mod tests {
                 .collect();
             evidence(&routes, &places)
         });
+    }
+
+    #[test]
+    fn where_requests_run_is_told_by_the_cpu_time_if_few_samples_of_threads_show_it() {
+        let mut evidence = evidence(
+            &[route("GET /inbox", 0.4, 8000)],
+            &[place("GET /inbox", &["(running)"], 0.3)],
+        );
+        let worker = Thread::of("tokio worker", vec![runs(2, &[WORKER, "shop::load"])]);
+        evidence.threads = of_threads(vec![worker], 0.0).threads;
+        let load = runs(90, &[WORKER, "shop::load", "tokio::fs::read"]);
+        evidence.cpu = Some(std::sync::Arc::new(cpu_samples(vec![load])));
+        let found = look(&evidence).remove(0);
+        assert!(
+            found.seen.contains("are at 100 % at shop::load"),
+            "{found:?}"
+        );
     }
 
     #[test]

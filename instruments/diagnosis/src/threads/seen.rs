@@ -85,6 +85,14 @@ impl ThreadProfile {
     }
 }
 
+impl CpuSamples {
+    /// Lists the places where threads that run requests use most CPU time, with their share of it.
+    pub(crate) fn at_work(&self) -> Option<String> {
+        let threads = self.run_requests().into_iter();
+        listed(by_function(threads.flat_map(|thread| &thread.stacks)))
+    }
+}
+
 /// Returns where tasks that are no requests run or are blocked, or `None` if that was hardly seen.
 pub(crate) fn in_other_tasks(
     threads: Option<&ThreadProfile>,
