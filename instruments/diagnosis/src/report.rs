@@ -113,6 +113,13 @@ impl Report {
             }
         }
         findings.truncate(MOST_FINDINGS);
+        // A finding that knows the cause begins with the wait that another rule tells.
+        let is_untold = |wait: &Finding| {
+            let mut findings = findings.iter();
+            findings.all(|finding| !finding.headline.starts_with(&wait.headline))
+        };
+        bounds.retain(is_untold);
+        waits.retain(is_untold);
         if !findings.is_empty() {
             // A finding already says what the threads do.
             waits.retain(|wait| !matches!(wait.kind, "running" | "ready"));
@@ -524,6 +531,29 @@ mod tests {
             text.contains("6 connections were upgraded") && !text.contains("put load"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_wait_is_told_once() {
+        let bounds = |gap_ms| {
+            let waits = [LINE, "tokio::sync::mpsc::Sender::send"];
+            let mut evidence =
+                evidence(&[route("GET /", 8.0, 1000)], &[place("GET /", &waits, 8.0)]);
+            evidence.requests.as_mut().unwrap().releases = vec![crate::evidence::Release {
+                route: "GET /".to_owned(),
+                frames: waits.map(str::to_owned).to_vec(),
+                by: vec!["shop::write (src/audit.rs:33)".to_owned()],
+                share: 1.0,
+                tasks: 1,
+                wakes: 1000,
+                short_gap_ms: Some(gap_ms),
+                ..crate::evidence::Release::default()
+            }];
+            let report = Report::new(&evidence);
+            (report.findings.len(), report.bounds.len())
+        };
+        assert_eq!(bounds(9.0), (1, 0), "one message at a time");
+        assert_eq!(bounds(0.0), (0, 1));
     }
 
     #[test]

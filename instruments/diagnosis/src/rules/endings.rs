@@ -1,6 +1,6 @@
 //! Requests that end badly: given up by their clients, cut by a time limit, or answered with an error of this service.
 
-use crate::evidence::{Evidence, Requests, Route};
+use crate::evidence::{Evidence, Place, Requests, Route};
 use crate::figures;
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{waits, waits_for_itself};
@@ -42,7 +42,7 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
         Level::Bound
     };
     let words = if requests.dropped() == 0 {
-        cut_by_limit(cut, ended, seen, again)
+        cut_by_limit(requests, cut, ended, seen, again)
     } else {
         let cause = if level == Level::Fault {
             "Work for clients who have left goes on in a queue, a task or a thread; or the queue is longer than clients \
@@ -92,11 +92,21 @@ fn is_queued(evidence: &Evidence) -> bool {
 }
 
 /// Words for requests that a time limit of the service cut: their clients got an answer, which says so.
-fn cut_by_limit(cut: u64, ended: u64, mut seen: String, again: Option<String>) -> Words {
+fn cut_by_limit(
+    requests: &Requests,
+    cut: u64,
+    ended: u64,
+    mut seen: String,
+    again: Option<String>,
+) -> Words {
     let mut headline = format!("{cut} of {ended} requests were cut by a time limit (408 or 504)");
     let (mut cause, mut fix) = (String::new(), String::new());
     if let Some(again) = again {
         headline += ", and begin their calls again and again";
+        let mut lines = requests.places.iter().filter_map(Place::line);
+        if let Some(line) = lines.next() {
+            headline = format!("{headline}, at {line}");
+        }
         seen = format!("{seen} {again}");
         cause += "A retry, or a `select!` in a loop, which makes the call anew with each tick of a timer. ";
         fix += "In a loop, make the future before it and poll it by `&mut`. ";

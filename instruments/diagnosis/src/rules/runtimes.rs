@@ -19,17 +19,22 @@ pub(crate) fn full_blocking_pool(evidence: &Evidence) -> Vec<Finding> {
         }
 
         let mut seen = format!("A job waited {:.0} ms for a thread.", waited * 1e3);
+        let mut cause = "Long jobs have all its threads; `spawn_blocking`, `tokio::fs` and name lookups wait for one.";
+        let mut fix = "Bound those jobs by a semaphore of their own, or make them shorter, before you blame the disk.";
         if let Some(threads) = &evidence.threads
             && let Some(place) = threads.at_work_on_blocking_threads()
         {
             seen = format!("{seen} Its threads are at {place}.");
+            if threads.do_blocking_threads_block_on() {
+                cause = "`block_on` keeps its thread until the future ends, and what the future waits for needs a thread, too.";
+                fix = "Make the function async and await the future. If it has to block, bound how many do so at once.";
+            }
         }
         let words = Words {
             headline: format!("The blocking pool of the runtime {} is full.", runtime.name),
             seen,
-            cause: "Long jobs have all its threads; `spawn_blocking`, `tokio::fs` and name lookups wait for one."
-                .to_owned(),
-            fix: "Bound those jobs by a semaphore of their own, or make them shorter, before you blame the disk.".to_owned(),
+            cause: cause.to_owned(),
+            fix: fix.to_owned(),
         };
         let kind = "full_blocking_pool";
         findings.push(Finding::fault(
@@ -120,7 +125,9 @@ fn kind(runtime: &Runtime) -> (&str, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::both_sides;
+    use crate::testing::{both_sides, of_threads};
+    use crate::threads::Thread;
+    use crate::threads::testing::{BLOCKING, LOCK, in_call};
 
     fn of(runtimes: Vec<Runtime>) -> Evidence {
         Evidence {
@@ -144,6 +151,20 @@ mod tests {
         both_sides(full_blocking_pool, POOL_UNANSWERED, |time| {
             pool(0.0, 0.0, time)
         });
+    }
+
+    #[test]
+    fn threads_that_wait_for_a_future_are_told_from_long_jobs() {
+        let cause = |call: &str| {
+            let stack = in_call(90, "futex", &[BLOCKING, "shop::sign", call]);
+            let job = Thread::of(ecosystem::Role::Blocking.name(), vec![stack]);
+            let mut evidence = of_threads(vec![job], 0.0);
+            evidence.runtimes[0].blocking_unanswered = 5.0;
+            full_blocking_pool(&evidence).remove(0).cause
+        };
+        let blocks_on = "tokio::runtime::handle::Handle::block_on";
+        assert!(cause(blocks_on).starts_with("`block_on` keeps its thread"));
+        assert!(cause(LOCK).starts_with("Long jobs"));
     }
 
     #[test]

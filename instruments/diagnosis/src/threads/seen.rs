@@ -58,6 +58,17 @@ impl ThreadProfile {
 
     /// Returns the place where busy threads of the blocking pool most often are.
     pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
+        let found = self.busiest_on_blocking_threads()?;
+        Some(format!("{} {}", place(found.most), found.text()))
+    }
+
+    /// Returns whether busy threads of the blocking pool most often wait for a future to end.
+    pub(crate) fn do_blocking_threads_block_on(&self) -> bool {
+        let found = self.busiest_on_blocking_threads();
+        found.is_some_and(|found| is_block_on(found.most))
+    }
+
+    fn busiest_on_blocking_threads(&self) -> Option<Seen<'_>> {
         let mut stacks: Vec<&Stack> = Vec::new();
         for thread in &self.threads {
             if thread.role == Role::Blocking.name() {
@@ -66,7 +77,7 @@ impl ThreadProfile {
         }
         stacks.retain(|stack| stack.state != State::Idle);
         let (found, _) = most_frequent(stacks.into_iter())?;
-        Some(format!("{} {}", place(found.most), found.text()))
+        Some(found)
     }
 
     /// Returns the share of the time in which threads that run requests had a CPU, of the time in which they wanted
