@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Frames, ProfileError, ProfileOptions, inherit};
+use await_profile::{AwaitProfiler, Frames, ProfileError, ProfileOptions, Release, inherit};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Mutex, Semaphore, oneshot};
@@ -267,6 +267,43 @@ async fn who_held_the_lock_is_seen_where_it_lets_go() {
     );
     let timer = of("tokio::time::Sleep");
     assert_eq!(timer.by, ["(a timer)"], "{releases:#?}");
+    assert!(!lock.is_of_task && !timer.is_of_task, "{releases:#?}");
+}
+
+#[tokio::test]
+async fn a_task_that_held_the_lock_is_told_from_requests() {
+    let profiler = AwaitProfiler::new().armed();
+    let lock = Arc::new(Mutex::new(0));
+    let held = lock.clone();
+    tokio::spawn(async move {
+        loop {
+            holds(held.clone()).await;
+        }
+    });
+    for _ in 0..20 {
+        let (profiler, lock) = (profiler.clone(), lock.clone());
+        tokio::spawn(async move {
+            loop {
+                profiler
+                    .wrap("GET /", async { drop(lock.lock().await) })
+                    .await;
+            }
+        });
+    }
+    let options = ProfileOptions::lasting(Duration::from_millis(500)).captures_per_second(1000);
+    let profile = profiler.profile(options).await.unwrap();
+    let releases = profile.releases(Frames::Own);
+    let mut of_tasks = releases.iter().filter(|release| release.is_of_task);
+    let is_holder = |release: &Release| {
+        let mut by = release.by.iter();
+        by.any(|frame| frame.starts_with("lifecycle::holds (tests/lifecycle.rs:"))
+    };
+    assert!(of_tasks.next().is_some_and(is_holder), "{releases:#?}");
+    assert!(of_tasks.all(is_holder), "{releases:#?}");
+    assert!(
+        releases.iter().any(|release| !release.is_of_task),
+        "requests pass it on: {releases:#?}"
+    );
 }
 
 #[tokio::test]

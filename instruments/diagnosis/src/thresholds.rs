@@ -40,7 +40,7 @@ pub const THREAD_QUEUE_WEIGHT: f64 = 1.1;
 pub const COMPUTING_WEIGHT: f64 = 1.0;
 /// Weight of requests that compute for most of their time.
 pub const COMPUTING_REQUEST_WEIGHT: f64 = 0.85;
-/// Weight of a statement for which SQLite computes long.
+/// Weight of a statement for which `SQLite` computes long.
 pub const SQLITE_WEIGHT: f64 = 0.8;
 /// Weight of tasks that are no requests and compute.
 pub const COMPUTING_TASK_WEIGHT: f64 = 0.8;
@@ -181,12 +181,12 @@ pub const FEWEST_OF_DISK: u64 = 2;
 pub const BUSY: f64 = 0.5;
 /// Smallest share of the time for which threads that run requests compute, if one of them did not yield for [`HELD`].
 pub const BUSY_WHILE_HELD: f64 = 0.1;
-/// Shortest CPU time of SQLite for each request, in milliseconds, at which a statement reads many rows. One row by its key
+/// Shortest CPU time of `SQLite` for each request, in milliseconds, at which a statement reads many rows. One row by its key
 /// takes a hundredth, a page of rows by an index about a tenth.
 pub const SQLITE_MS: f64 = 0.15;
-/// Smallest share of the service's CPU time that SQLite uses, from which its statements are looked at.
+/// Smallest share of the service's CPU time that `SQLite` uses, from which its statements are looked at.
 pub const SQLITE_SHARE: f64 = 0.25;
-/// Smallest share of the waits for SQLite that are at the line to which its CPU time is put down.
+/// Smallest share of the waits for `SQLite` that are at the line to which its CPU time is put down.
 pub const SQLITE_LINE: f64 = 0.9;
 /// Fewest CPUs that tasks which are no requests use at one place.
 pub const TASKS_CPUS: f64 = 0.08;

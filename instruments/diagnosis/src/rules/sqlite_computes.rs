@@ -26,7 +26,7 @@ pub(crate) fn is_told(evidence: &Evidence, waiting: &Waiting) -> bool {
 /// A statement that reads many rows.
 struct Statement {
     waiting: Waiting,
-    /// CPU time of SQLite for each request, in milliseconds.
+    /// CPU time of `SQLite` for each request, in milliseconds.
     each_ms: f64,
     /// Share of all samples of the CPU time.
     share: f64,
@@ -91,7 +91,7 @@ impl Statement {
     }
 }
 
-/// Returns the waits for SQLite at one line, if nearly all of its CPU time must be for that line.
+/// Returns the waits for `SQLite` at one line, if nearly all of its CPU time must be for that line.
 fn only_line(evidence: &Evidence) -> Option<Waiting> {
     let mut of_sqlite = Vec::new();
     let mut in_flight = 0.0;
@@ -122,7 +122,7 @@ mod tests {
 
     const LINE: &str = "shop::flag (src/flags.rs:21)";
 
-    /// A thousand requests in ten seconds, with so many of a hundred samples in SQLite, and so many requests at another line.
+    /// A thousand requests in ten seconds, with so many of a hundred samples in `SQLite`, and so many requests at another line.
     fn with(samples: u64, others: f64, in_a_row: f64) -> Evidence {
         let routes = [route("GET /a", 0.1, 1000), route("GET /b", others, 100)];
         let mut waits = place("GET /a", &[LINE, "sqlx_sqlite"], 0.1);

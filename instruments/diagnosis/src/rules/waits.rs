@@ -189,9 +189,9 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
             words.headline,
             share * 100.0
         );
-        words.cause = "Work in the background takes the permits that requests need.".to_owned();
-        words.fix = "Give that work permits of its own, and bound how much of it begins at once."
-            .to_owned();
+        "Work in the background takes the permits that requests need.".clone_into(&mut words.cause);
+        "Give that work permits of its own, and bound how much of it begins at once."
+            .clone_into(&mut words.fix);
     }
     Finding::of(level, waiting.kind().name(), weight, "/debug/await", words)
 }

@@ -93,7 +93,7 @@ impl CpuSamples {
         kept.truncate(MOST_CPU_STACKS);
         let mut known: HashMap<usize, Vec<NamedFrame>> = HashMap::new();
         // Stacks that are left out have no frames.
-        let mut named: Vec<Vec<Frame>> = vec![Vec::new(); all.len()];
+        let mut frames_of: Vec<Vec<Frame>> = vec![Vec::new(); all.len()];
         for &number in &kept {
             for &address in all[number].1 {
                 let entry = known.entry(address);
@@ -101,21 +101,21 @@ impl CpuSamples {
             }
             let frames = frames(all[number].1, &known, names);
             if !is_of_profiler(functions(&frames).into_iter()) {
-                named[number] = frames;
+                frames_of[number] = frames;
             }
         }
         let mut threads: BTreeMap<i32, CpuThread> = BTreeMap::new();
         for (tid, running) in running(moments, period, |number| all[number].0) {
             let thread = CpuThread {
                 began_requests: names.has_begun_requests(tid),
-                holds: holds(&running, &named),
+                holds: holds(&running, &frames_of),
                 ..CpuThread::default()
             };
             threads.insert(tid, thread);
         }
         for number in kept {
             let (tid, _, samples) = all[number];
-            let frames = std::mem::take(&mut named[number]);
+            let frames = std::mem::take(&mut frames_of[number]);
             if frames.is_empty() {
                 continue;
             }
