@@ -185,7 +185,7 @@ pub const BUSY_WHILE_HELD: f64 = 0.1;
 /// takes a hundredth, a page of rows by an index about a tenth.
 pub const SQLITE_MS: f64 = 0.15;
 /// Smallest share of the service's CPU time that `SQLite` uses, from which its statements are looked at.
-pub const SQLITE_SHARE: f64 = 0.25;
+pub const SQLITE_SHARE: f64 = 0.15;
 /// Smallest share of the waits for `SQLite` that are at the line to which its CPU time is put down.
 pub const SQLITE_LINE: f64 = 0.9;
 /// Fewest CPUs that tasks which are no requests use at one place.

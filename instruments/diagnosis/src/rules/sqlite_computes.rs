@@ -178,6 +178,6 @@ mod tests {
             "{found:?}"
         );
         assert!(elsewhere::look(&evidence).is_empty());
-        assert!(!elsewhere::look(&with(20, 0.0, 1.0)).is_empty());
+        assert!(!elsewhere::look(&with(10, 0.0, 1.0)).is_empty());
     }
 }
