@@ -42,7 +42,9 @@ impl<'a> Computing<'a> {
         let held = held(evidence);
         // Without a heartbeat, a thread that computes all the time is the sign of one that does not yield.
         let is_one_busy = evidence.runtimes.is_empty() && busiest >= BUSIEST;
-        let is_busy = busy >= BUSY || (held >= HELD || is_one_busy) && busy >= BUSY_WHILE_HELD;
+        // A thread that waits for a CPU looks as if it computed.
+        let with_cpu = busy * evidence.cpu_share();
+        let is_busy = busy >= BUSY || (held >= HELD || is_one_busy) && with_cpu >= BUSY_WHILE_HELD;
         let is_one_place = share >= MOST_COMPUTING && found.samples >= FEWEST_SAMPLES;
         // Who is blocked most of the time is not held up by what else it does.
         let blocked = worst(&profile.drive());
@@ -249,6 +251,19 @@ mod tests {
         let told = at(BUSIEST, false).remove(0);
         assert!(!told.seen.contains("yield"), "{told:?}");
         assert!(at(1.0, true).is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_cpu_does_not_compute() {
+        let told = |ran_s: f64| {
+            let sends = runs(210, &[WORKER, "shop::stream"]);
+            let idle = Stack::of(790, State::Idle, &[WORKER]);
+            let mut worker = Thread::of("tokio worker", vec![sends, idle]);
+            (worker.ran_s, worker.delayed_s) = (ran_s, 2.1 - ran_s);
+            !look(&of_threads(vec![worker], 1.0)).is_empty()
+        };
+        // It wanted a CPU for 2.1 of 10 seconds.
+        assert!(told(1.01) && !told(0.99));
     }
 
     #[test]

@@ -18,10 +18,7 @@ async fn flag(pool: &SqlitePool, name: String) -> sqlx::Result<Option<String>> {
     value.fetch_optional(pool).await
 }
 
-async fn page(
-    State(pool): State<SqlitePool>,
-    Path(id): Path<i64>,
-) -> Result<String, StatusCode> {
+async fn page(State(pool): State<SqlitePool>, Path(id): Path<i64>) -> Result<String, StatusCode> {
     let flag = flag(&pool, format!("flag {}", SETTINGS - id)).await;
     let flag = flag.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(format!("{id}: {}", flag.as_deref().unwrap_or("off")))
