@@ -2,7 +2,7 @@
 
 use ecosystem::{PartMeaning, WaitKind};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Requests};
 use crate::finding::{Finding, Words};
 use crate::threads::seen::passes;
 use crate::thresholds::{
@@ -52,7 +52,8 @@ impl Statement {
         let is_much = waiting.share >= MUCH_OF_ROUTE || waiting.share_of_all >= MUCH_OF_ALL;
         // Many short statements in a row are told as that.
         let is_in_a_row = waiting.in_a_row.is_some_and(|times| times >= IN_A_ROW);
-        let each_ms = of_sqlite as f64 * cpu.period_s * 1e3 / waiting.ended.max(1) as f64;
+        let ended = ended(&waiting, evidence.requests.as_ref()?);
+        let each_ms = of_sqlite as f64 * cpu.period_s * 1e3 / ended.max(1) as f64;
         if !is_much || is_in_a_row || each_ms < SQLITE_MS {
             return None;
         }
@@ -89,6 +90,21 @@ impl Statement {
             words,
         )
     }
+}
+
+/// Returns the number of requests that ended on all routes that wait there, even on those that hardly do.
+fn ended(waiting: &Waiting, requests: &Requests) -> u64 {
+    let mut routes: Vec<&str> = Vec::new();
+    let mut ended = 0;
+    for place in &waiting.places {
+        if let Some(route) = requests.route(&place.route)
+            && !routes.contains(&route.name.as_str())
+        {
+            routes.push(&route.name);
+            ended += route.ended();
+        }
+    }
+    ended
 }
 
 /// Returns the waits for `SQLite` at one line, if nearly all of its CPU time must be for that line.
@@ -165,6 +181,20 @@ mod tests {
             "whose time it is, nobody knows"
         );
         assert!(told(&with(90, 0.0, IN_A_ROW * 0.99)) && !told(&with(90, 0.0, IN_A_ROW)));
+    }
+
+    #[test]
+    fn the_time_of_a_statement_is_shared_by_the_requests_of_all_its_routes() {
+        let mut evidence = with(90, 0.0, 1.0);
+        let requests = evidence.requests.as_mut().unwrap();
+        // Of this route, few were seen to wait.
+        requests.routes.push(route("GET /c", 0.1, 2000));
+        requests
+            .places
+            .push(place("GET /c", &[LINE, "sqlx_sqlite"], 0.01));
+        let found = look(&evidence).remove(0);
+        // 90 samples of 10 ms, of 3000 requests.
+        assert!(found.seen.contains("about 0.3 ms for each"), "{found:?}");
     }
 
     #[test]
