@@ -309,9 +309,9 @@ pub(crate) fn shared(evidence: &Evidence) -> Vec<Finding> {
         };
         let words = Words {
             headline: format!(
-                "{} {:.1} requests at once share {}.",
+                "{} {} requests at once share {}.",
                 waiting.headline(),
-                waiting.in_flight,
+                figures::average(waiting.in_flight),
                 match open {
                     1 => "1 connection".to_owned(),
                     open => format!("{open} connections"),
