@@ -1,6 +1,6 @@
 //! Memory, tasks or connections become more all the time, or descriptors run out.
 
-use ecosystem::PartMeaning;
+use ecosystem::{PartMeaning, WaitKind};
 
 use crate::evidence::{Evidence, Part};
 use crate::finding::{Finding, Words};
@@ -21,14 +21,38 @@ pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
     if !memory.live.rises_by_more_than(least) || become_more(memory.tasks) {
         return Vec::new();
     }
-    let words = Words {
-        headline: format!("Memory: {}.", memory.says),
-        cause: "A cache, a map or a queue without a bound.".to_owned(),
-        fix: "Take a heap profile, which says who keeps it, and bound that.".to_owned(),
-        ..Words::default()
+    let words = match slow_clients(evidence) {
+        Some(route) => Words {
+            headline: format!("Memory: {}.", memory.says),
+            seen: format!("Meanwhile many requests wait for their clients to take the answer: {route}."),
+            cause: "An answer is made faster than its client takes it, and lies in between: in a channel without a bound, \
+                    or whole."
+                .to_owned(),
+            fix: "Send it through a bounded channel, or make the next piece when the last one is taken. If that is done, \
+                  take a heap profile, which says who keeps the memory."
+                .to_owned(),
+        },
+        None => Words {
+            headline: format!("Memory: {}.", memory.says),
+            cause: "A cache, a map or a queue without a bound.".to_owned(),
+            fix: "Take a heap profile, which says who keeps it, and bound that.".to_owned(),
+            ..Words::default()
+        },
     };
     let see = "/debug/pprof/heap, /debug/heap, /debug/memory";
     vec![Finding::fault("memory", MEMORY_WEIGHT, see, words)]
+}
+
+/// Returns the route at which most requests in flight are, if their clients have not taken the last piece of the answer.
+fn slow_clients(evidence: &Evidence) -> Option<&str> {
+    let requests = evidence.requests.as_ref()?;
+    for place in &requests.places {
+        let is_most = place.in_flight >= MUCH_OF_ALL * requests.in_flight;
+        if is_most && place.kind() == Some(WaitKind::Client) {
+            return Some(&place.route);
+        }
+    }
+    None
 }
 
 /// Returns whether the number of tasks rises by more than is usual.
@@ -192,7 +216,7 @@ fn opened_at(evidence: &Evidence) -> Option<String> {
 mod tests {
     use super::*;
     use crate::evidence::{Connections, Descriptors, Memory, Peers};
-    use crate::testing::of_threads;
+    use crate::testing::{self, of_threads};
     use crate::threads::Thread;
     use crate::threads::testing::{WORKER, runs};
 
@@ -203,6 +227,35 @@ mod tests {
             rise,
             is_steady: true,
         }
+    }
+
+    #[test]
+    fn memory_that_grows_while_clients_are_slow_is_that_of_their_answers() {
+        let taken = "(response body: the client has not taken the last piece)";
+        let of = |taken_late: f64| Evidence {
+            memory: Some(Memory {
+                seconds: 10.0,
+                live: rises(0, GROWING_MEMORY + 1),
+                tasks: Part::default(),
+                says: "live memory grows by 24.5 MiB a second".to_owned(),
+            }),
+            ..testing::evidence(
+                &[testing::route("body of GET /history", 10.0, 0)],
+                &[
+                    testing::place("body of GET /history", &[taken], 10.0 * taken_late),
+                    testing::place(
+                        "body of GET /history",
+                        &["(running)"],
+                        10.0 * (1.0 - taken_late),
+                    ),
+                ],
+            )
+        };
+        let slow = memory(&of(MUCH_OF_ALL + 0.01));
+        assert!(slow[0].seen.ends_with("body of GET /history."), "{slow:?}");
+        assert!(slow[0].cause.contains("faster than its client"), "{slow:?}");
+        let fast = memory(&of(MUCH_OF_ALL - 0.01));
+        assert!(fast[0].cause.starts_with("A cache"), "{fast:?}");
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let words = Words {
         headline: format!("{when} a thread that runs requests does not yield: at {}.", found.place),
         seen,
-        cause: "A large answer that is written or parsed, a large value that is dropped, or a sum over all there is."
+        cause: "A large answer that is written or parsed, a password that is hashed, a large value that is dropped, or a sum \
+                over all there is."
             .to_owned(),
         fix: "Do it on a blocking thread (`tokio::task::spawn_blocking`), in parts, or less of it.".to_owned(),
     };

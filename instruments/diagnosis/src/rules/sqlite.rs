@@ -38,8 +38,10 @@ fn finding<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Fin
         )
     } else {
         (
-            "SQLite has one writer at a time, and a transaction that writes awaits something else.",
-            "Commit before the transaction awaits anything but the database.",
+            "SQLite has one writer at a time. Each statement outside of a transaction waits for the disk, or a transaction that \
+             writes awaits something else.",
+            "Write several rows in one transaction, from one task if you can, and commit before it awaits anything but the \
+             database. In WAL mode, `synchronous = NORMAL` syncs more seldom, and may lose the last commits when the power fails.",
         )
     };
     let words = Words {

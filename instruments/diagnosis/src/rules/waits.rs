@@ -153,7 +153,10 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
     }
     let (level, cause, fix) = if is_at_work && at_work(waiting, requests) <= ONE_AT_WORK {
         let seen_at_work = at_work(waiting, requests);
-        seen = format!("{seen} At any time {} requests wait for an answer on one.", figures::average(seen_at_work));
+        seen = format!(
+            "{seen} At any time {} requests wait for an answer on one.",
+            figures::average(seen_at_work)
+        );
         (
             Level::Fault,
             "The pool lends one connection at a time, as if it had no more.".to_owned(),

@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use ecosystem::carries_requests;
+
 use super::calls::{CLIENTS, EVENTS, SEMAPHORE, SIGNALS, call_by_name, call_name, passes, text};
 use super::sampler::{Moment, Running, Sampled, Samples};
 use crate::threads::cpu_samples::{CpuMoment, CpuSamples, CpuThread};
@@ -355,12 +357,20 @@ fn holds(running: &[Running], stacks: &[Vec<Frame>]) -> Vec<Hold> {
     holds
 }
 
-/// Returns the service's own functions in a stack, without `main`, which is the whole program.
+/// Returns the service's own functions in a stack, without `main`, which is the whole program, and without a middleware
+/// around another function: it is in the stacks of many requests, so its time is not that of one.
 fn own_functions(stack: &[Frame]) -> Vec<&str> {
     let mut names = Vec::new();
+    let mut is_carried = false;
     for frame in stack {
         if frame.own && !is_main(&frame.function) {
+            if is_carried {
+                names.clear();
+            }
+            is_carried = false;
             names.push(frame.function.as_str());
+        } else {
+            is_carried |= carries_requests(&frame.function);
         }
     }
     names
@@ -432,6 +442,44 @@ mod tests {
         assert_eq!((holds.len(), holds[0].moments), (3, 3), "{holds:?}");
         assert_eq!(holds[0].place, "shop::metrics (src/shop.rs:7)");
         assert!((holds[0].cpu_s - 0.1).abs() < 1e-9, "{holds:?}");
+    }
+
+    #[test]
+    fn a_middleware_around_all_requests_does_not_hold_a_thread() {
+        let frame = |function: &str| {
+            let whose = Whose::of(function, "", false);
+            Frame {
+                function: function.to_owned(),
+                file: None,
+                line: None,
+                own: whose == Whose::Own,
+                whose,
+            }
+        };
+        let carried = |handler: &[&str]| {
+            let mut stack = vec![
+                frame("shop::trace::{{closure}}"),
+                frame("<axum::middleware::from_fn::Next>::run"),
+            ];
+            stack.extend(handler.iter().map(|function| frame(function)));
+            stack
+        };
+        let stacks = [
+            carried(&["shop::login"]),
+            carried(&["shop::list"]),
+            // The framework's own work for it.
+            carried(&["axum::json::Json"]),
+        ];
+        let at = |moment, stack| Running {
+            moment,
+            stack,
+            ran: moment as u64 * 10_000_000,
+        };
+        let running = [at(1, 1), at(2, 0), at(3, 0), at(4, 0), at(5, 2), at(6, 1)];
+        let holds = holds(&running, &stacks);
+        assert_eq!(holds[0].place, "shop::login", "{holds:?}");
+        assert_eq!(holds[0].moments, 3, "{holds:?}");
+        assert!(holds[1..].iter().all(|hold| hold.moments == 1), "{holds:?}");
     }
 
     #[test]
