@@ -434,7 +434,10 @@ fn profiles_under_load_lose_nothing() {
     });
     let mut memory = Vec::new();
     let mut samples = 0;
-    for _ in 0..rounds {
+    // What leaks grows in each half of the profiles. On a crowded machine memory may grow once for another reason: then
+    // there are up to three more halves.
+    let half = rounds / 2;
+    while memory.len() < rounds || (grows(&memory, half) && memory.len() < rounds + 3 * half) {
         let options = ProfileOptions::lasting(Duration::from_millis(10)).captures_per_second(5000);
         let profile = profiler.profile_blocking(&options).unwrap();
         samples += profile.summary().samples.of_requests();
@@ -451,11 +454,13 @@ fn profiles_under_load_lose_nothing() {
     });
     assert_eq!(begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
     assert_eq!(profiler.in_flight(), 0);
-    let (half, end) = (memory[rounds / 2], memory[rounds - 1]);
-    assert!(
-        end < half + 16 * 1024,
-        "memory grew from {half} to {end} kB"
-    );
+    assert!(!grows(&memory, half), "memory grew: {memory:?} kB");
+}
+
+/// Returns whether memory grew by 16 MiB in the last `half` of the profiles.
+fn grows(memory: &[u64], half: usize) -> bool {
+    let end = memory.len() - 1;
+    memory[end] >= memory[end - half.min(end)] + 16 * 1024
 }
 
 async fn request(mut random: fastrand::Rng, lock: Arc<Mutex<u64>>) {

@@ -26,6 +26,7 @@ pub(crate) fn of(part_ms: f64, whole_ms: f64) -> String {
 /// Formats a number of things that is an average: `998`, `10.8`, `0.05`.
 pub(crate) fn average(number: f64) -> String {
     let decimals = match number {
+        none if none < 0.005 => 0,
         few if few < 0.1 => 2,
         some if some < 99.95 => 1,
         _ => 0,
@@ -84,7 +85,10 @@ mod tests {
 
     #[test]
     fn numbers_have_no_more_digits_than_one_reads() {
-        assert_eq!([998.0, 10.84, 0.053].map(average), ["998", "10.8", "0.05"]);
+        assert_eq!(
+            [998.0, 10.84, 0.053, 0.0].map(average),
+            ["998", "10.8", "0.05", "0"]
+        );
         assert_eq!(
             [0, 195, 18_512, 1_000_000].map(count),
             ["0", "195", "18,512", "1,000,000"]
