@@ -112,7 +112,7 @@ mod of_a_fix {
                 let begun = service.count("database_calls_total");
                 let whole = service.count("whole_database_calls_total");
                 assert_eq!(
-                    begun, whole,
+                    whole, begun,
                     "{begun} calls were begun and {whole} ended: a client that hung up has cut one off; ask the \
                      database in a task of its own"
                 );
