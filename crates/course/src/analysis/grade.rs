@@ -260,9 +260,8 @@ impl Grade {
         } else if let Some((name, failure)) = elsewhere {
             let sentence = &failure.sentence;
             self.failed_test = Some(name.clone());
-            let reason = format!(
-                "the fault is gone under the check's load, but not elsewhere: {name}: {sentence}."
-            );
+            let reason =
+                format!("the check's load finds no fault, but a test does: {name}: {sentence}.");
             self.detail.clone_from(&failure.panic);
             (GradeKind::Failed, reason, false)
         } else if let Some(finding) = missed.first() {
