@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use course::bench::contract::{Chapter, assert_all, crowd, get, pause};
+use course::bench::contract::{Chapter, assert_all, assert_answered, crowd, get, pause};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter4"),
@@ -57,6 +57,7 @@ async fn an_upstream_that_fails_is_a_502() {
             .with(&["--upstream-fault", fault])
             .every_variant(async |service| {
                 let answer = service.get("/io").await;
+                assert_answered(&answer);
                 assert_eq!(
                     answer, "502",
                     "the upstream failed (`{fault}`): pass no failure on as an answer; `error_for_status` and `?` \

@@ -250,6 +250,9 @@ pub fn assert_all(answers: &[Answer], expected: &str, why: &str) {
     let mut others = answers.iter().filter(|answer| **answer != expected);
     if let Some(other) = others.next() {
         let (some, all) = (1 + others.count(), answers.len());
+        if answers.iter().all(Answer::is_overdue) {
+            assert_answered(other);
+        }
         assert!(
             !other.is_missing(),
             "with {all} users at once, {some} got {other}, and all must be answered; if your machine is busy, run this \
@@ -257,6 +260,16 @@ pub fn assert_all(answers: &[Answer], expected: &str, why: &str) {
         );
         panic!("{some} of {all} users at once were told {other:?} instead of `{expected}`; {why}");
     }
+}
+
+/// Asserts that a service answers somebody at all. Pass the answer of a user who was alone, or of one of a crowd in
+/// which all went without.
+#[track_caller]
+pub fn assert_answered(answer: &Answer) {
+    assert!(
+        !answer.is_overdue(),
+        "nobody was answered: there was {answer}; look for an `.await` or a loop that never ends"
+    );
 }
 
 /// Waits.

@@ -65,11 +65,18 @@ pub struct Answer {
 
 /// Beginning of the text that stands for a missing answer.
 const MISSING: &str = "no answer";
+/// Beginning of the text that stands for an answer that did not come in time.
+const OVERDUE: &str = "no answer within";
 
 impl Answer {
     /// Returns whether nothing came back.
     pub(super) fn is_missing(&self) -> bool {
         self.said.starts_with(MISSING)
+    }
+
+    /// Returns whether the service kept the connection open and said nothing.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.said.starts_with(OVERDUE)
     }
 
     /// Returns the body of a success.
@@ -187,7 +194,7 @@ impl User {
             Some(Err(why)) => (format!("{MISSING} ({why})"), HeaderMap::new()),
             None => {
                 let seconds = began.elapsed().as_secs();
-                (format!("{MISSING} within {seconds} s"), HeaderMap::new())
+                (format!("{OVERDUE} {seconds} s"), HeaderMap::new())
             }
         };
         Answer {
