@@ -80,7 +80,8 @@ async fn users_who_hang_up_hold_up_nobody() {
             assert_eq!(
                 answer, SUM,
                 "2,500 users hung up, and the next one was not answered; whatever a request takes, a \
-                 lock, a permit or a place in a queue, must be given back when its future is dropped"
+                 lock, a permit or a place in a queue, must be given back when its future is dropped; a \
+                 spawned task is not dropped with its request, and keeps its lock until its call has ended"
             );
         })
         .await;
