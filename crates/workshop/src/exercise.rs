@@ -169,6 +169,9 @@ fn keep(file: &Path, folder: &Path, number: u32) -> std::io::Result<PathBuf> {
     let now = course::bench::provenance::now().replace(['-', ':'], "");
     let stem = format!("chapter{number}-exercise-{now}");
     let kept = files::free(folder, &stem, "rs");
+    // Its bytes may never have come to the disk; what an editor does is its own affair. This takes long on a busy disk, so
+    // it is done while the file is still in its place.
+    let _ = File::open(file).and_then(|file| file.sync_all());
     if file.is_symlink() {
         // The link alone would be moved, and lead nowhere from there.
         std::fs::copy(file, &kept)?;
@@ -176,8 +179,6 @@ fn keep(file: &Path, folder: &Path, number: u32) -> std::io::Result<PathBuf> {
     } else {
         std::fs::rename(file, &kept)?;
     }
-    // Its bytes may never have come to the disk; what an editor does is its own affair.
-    let _ = File::open(&kept).and_then(|kept| kept.sync_all());
     Ok(kept)
 }
 

@@ -210,7 +210,8 @@ impl Report {
         if outcomes.dropped > 0 {
             head = format!(
                 "{head}, and {} were given up{}",
-                outcomes.dropped, outcomes.dropped_after
+                figures::count(outcomes.dropped),
+                outcomes.dropped_after
             );
         }
         if let Some(ms) = outcomes.latency_ms {

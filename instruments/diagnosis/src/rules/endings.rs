@@ -1,14 +1,15 @@
 //! Requests that end badly: given up by their clients, cut by a time limit, or answered with an error of this service.
 
 use crate::evidence::{Evidence, Place, Requests, Route};
-use crate::figures;
+use crate::figures::{self, count};
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{waits, waits_for_itself};
 use crate::thresholds::{
     ASKED_AGAIN, DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_QUEUED_WEIGHT, GIVEN_UP_WEIGHT,
-    SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
+    MUCH_OF_ALL, SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
 };
 use crate::waiting::Waiting;
+use ecosystem::WaitKind;
 
 /// Most requests are given up, and work goes on for nobody.
 pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
@@ -35,7 +36,9 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
         seen = format!("{seen} Threads still compute: {place}.");
     }
     let again = asked_again(evidence, ended).filter(|_| requests.dropped() == 0);
-    let level = if share >= DROPPED_MOST || tasks.is_some() || again.is_some() {
+    let spawned = waits_for_spawned(requests).filter(|_| requests.dropped() > 0);
+    let runs_on = tasks.is_some() || again.is_some() || spawned.is_some();
+    let level = if share >= DROPPED_MOST || runs_on {
         Level::Fault
     } else {
         // Clients may have a limit of their own that is shorter than the work.
@@ -44,15 +47,22 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
     let words = if requests.dropped() == 0 {
         cut_by_limit(requests, cut, ended, seen, again)
     } else {
-        let cause = if level == Level::Fault {
+        let cause = if spawned.is_some() {
+            "A spawned task runs on when its request is dropped. It works for a client who has left, and others wait behind \
+             it."
+        } else if level == Level::Fault {
             "Work for clients who have left goes on in a queue, a task or a thread; or the queue is longer than clients \
              wait, so each is served when it is about to leave."
         } else {
             "Clients wait for less time than most answers take."
         };
+        let at = spawned.map(|line| format!(": they wait for a task that is spawned at {line}"));
+        let at = at.unwrap_or_default();
         Words {
             headline: format!(
-                "{cut} of {ended} requests were given up{}, before they had an answer.",
+                "{} of {} requests were given up{}, before they had an answer{at}.",
+                count(cut),
+                count(ended),
                 after(requests)
             ),
             seen,
@@ -99,7 +109,11 @@ fn cut_by_limit(
     mut seen: String,
     again: Option<String>,
 ) -> Words {
-    let mut headline = format!("{cut} of {ended} requests were cut by a time limit (408 or 504)");
+    let mut headline = format!(
+        "{} of {} requests were cut by a time limit (408 or 504)",
+        count(cut),
+        count(ended)
+    );
     let (mut cause, mut fix) = (String::new(), String::new());
     if let Some(again) = again {
         headline += ", and begin their calls again and again";
@@ -167,6 +181,22 @@ fn where_most_are(requests: &Requests) -> Option<String> {
         .iter()
         .find(|place| place.line().is_some())?;
     Some(place.frames.join(" > "))
+}
+
+/// Returns the line at which most requests wait for a task, which runs on when its request is dropped.
+fn waits_for_spawned(requests: &Requests) -> Option<&str> {
+    for place in &requests.places {
+        let is_most = place.in_flight >= MUCH_OF_ALL * requests.in_flight;
+        // A `JoinSet` ends its tasks when it is dropped, and so does a handle of tokio-util.
+        let ends = place
+            .frames
+            .iter()
+            .any(|frame| frame.contains("JoinSet") || frame.contains("AbortOnDrop"));
+        if is_most && !ends && place.kind() == Some(WaitKind::Task) {
+            return place.line();
+        }
+    }
+    None
 }
 
 /// Returns the number of a route's answers that are errors of this service. One that says that there is no room is on
@@ -258,6 +288,26 @@ mod tests {
             !given_up(&ended(100, 0, cut)).is_empty(),
             "by a limit inside"
         );
+    }
+
+    #[test]
+    fn a_spawned_task_works_on_for_clients_who_left() {
+        let handle = "tokio::task::JoinHandle";
+        let of = |in_tasks: f64, task: &str| {
+            let mut route = route("GET /quote", 10.0, 40);
+            route.dropped = 60;
+            let line = "shop::quote (src/quote.rs:9)";
+            let spawned = place("GET /quote", &[line, task], in_tasks);
+            let rest = place("GET /quote", &["(running)"], 10.0 - in_tasks);
+            given_up(&evidence(&[route], &[spawned, rest])).remove(0)
+        };
+        let found = of(10.0 * MUCH_OF_ALL, handle);
+        assert_eq!(found.level, Level::Fault, "{found:?}");
+        let at = "a task that is spawned at shop::quote (src/quote.rs:9).";
+        assert!(found.headline.ends_with(at), "{found:?}");
+        assert!(found.cause.contains("runs on"), "{found:?}");
+        assert_eq!(of(10.0 * MUCH_OF_ALL - 0.1, handle).level, Level::Bound);
+        assert_eq!(of(10.0, "tokio::task::JoinSet").level, Level::Bound);
     }
 
     #[test]
