@@ -56,7 +56,7 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
         } else {
             "Clients wait for less time than most answers take."
         };
-        let at = spawned.map(|line| format!(": they wait for a task that is spawned at {line}"));
+        let at = spawned.map(|line| format!(": they wait for a spawned task at {line}"));
         let at = at.unwrap_or_default();
         Words {
             headline: format!(
@@ -303,7 +303,7 @@ mod tests {
         };
         let found = of(10.0 * MUCH_OF_ALL, handle);
         assert_eq!(found.level, Level::Fault, "{found:?}");
-        let at = "a task that is spawned at shop::quote (src/quote.rs:9).";
+        let at = "they wait for a spawned task at shop::quote (src/quote.rs:9).";
         assert!(found.headline.ends_with(at), "{found:?}");
         assert!(found.cause.contains("runs on"), "{found:?}");
         assert_eq!(of(10.0 * MUCH_OF_ALL - 0.1, handle).level, Level::Bound);
