@@ -473,7 +473,7 @@ mod tests {
         let at = |moment, stack| Running {
             moment,
             stack,
-            ran: moment as u64 * 10_000_000,
+            ran: moment * 10_000_000,
         };
         let running = [at(1, 1), at(2, 0), at(3, 0), at(4, 0), at(5, 2), at(6, 1)];
         let holds = holds(&running, &stacks);
