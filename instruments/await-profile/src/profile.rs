@@ -164,14 +164,7 @@ pub(crate) fn readable(duration: Duration) -> String {
     } else {
         (seconds * 1e6, "µs")
     };
-    let digits = if value >= 99.95 {
-        0
-    } else if value >= 9.995 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.digits$} {unit}")
+    format!("{} {unit}", ecosystem::three_digits(value))
 }
 
 #[cfg(test)]

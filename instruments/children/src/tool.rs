@@ -280,18 +280,18 @@ impl CpuTime {
     /// Returns the time used and the time waited over the last `span` of the child's life, as shares of the time of
     /// `cpus` CPUs. The load was recorded in that span.
     fn shares(&self, span: Duration, cpus: usize) -> (Option<f64>, Option<f64>) {
-        let mut shares = (None, None);
+        let (mut used, mut waited) = (None, None);
         let Some(end) = self.samples.last() else {
-            return shares;
+            return (used, waited);
         };
         let mut before = self.samples.iter().rev();
         if let Some(start) = before.find(|sample| sample.at + span <= end.at) {
             let all = (end.at - start.at).as_secs_f64() * cpus as f64;
-            shares.0 = Some(end.used.saturating_sub(start.used).as_secs_f64() / all);
+            used = Some(end.used.saturating_sub(start.used).as_secs_f64() / all);
             if let (Some(from), Some(to)) = (start.waited, end.waited) {
-                shares.1 = Some(to.saturating_sub(from).as_secs_f64() / all);
+                waited = Some(to.saturating_sub(from).as_secs_f64() / all);
             }
         }
-        shares
+        (used, waited)
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::threads::seen::{Inside, in_other_tasks, inside};
 use crate::threads::{CpuSamples, ThreadProfile};
-use crate::thresholds::{FEWEST_ENDED, LITTLE_MEMORY, LIVED, MOMENTS_OF_RISE, STEADY};
+use crate::thresholds::{FEWEST_ENDED, LITTLE_MEMORY, LIVED, MOMENTS_OF_RISE, MUCH_OF_ALL, STEADY};
 
 /// Place from which a process is observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -320,6 +320,14 @@ impl Requests {
     /// Returns the routes that count whole requests, and not parts of them.
     pub fn whole(&self) -> impl Iterator<Item = &Route> {
         self.routes.iter().filter(|route| !route.is_part)
+    }
+
+    /// Returns the places of a kind at each of which many of all requests in flight are.
+    pub(crate) fn crowded(&self, kind: WaitKind) -> impl Iterator<Item = &Place> {
+        let many = MUCH_OF_ALL * self.in_flight;
+        self.places
+            .iter()
+            .filter(move |place| place.in_flight >= many && place.kind() == Some(kind))
     }
 
     /// Returns the number of requests that had an answer.

@@ -1,5 +1,7 @@
 //! Formats for figures that people read: as many digits as carry meaning.
 
+use ecosystem::three_digits;
+
 /// Milliseconds below which a time is not told exactly: a look samples too seldom for more.
 const LEAST_TOLD_MS: f64 = 0.1;
 
@@ -54,12 +56,7 @@ fn scaled(ms: f64) -> (String, &'static str) {
     } else {
         (ms, "ms")
     };
-    let decimals = match value {
-        small if small < 9.995 => 2,
-        middle if middle < 99.95 => 1,
-        _ => 0,
-    };
-    (format!("{value:.decimals$}"), unit)
+    (three_digits(value), unit)
 }
 
 #[cfg(test)]

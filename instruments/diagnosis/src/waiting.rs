@@ -4,7 +4,7 @@ use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
 
 use crate::evidence::{Evidence, Place, Requests, Route, innermost_line};
 use crate::figures;
-use crate::thresholds::{MUCH_OF_ROUTE, PART_OF_SEVERAL, QUEUE};
+use crate::thresholds::{MUCH_OF_ALL, MUCH_OF_ROUTE, PART_OF_SEVERAL, QUEUE};
 
 /// Requests that wait for the same thing at the same line.
 #[derive(Clone, Debug)]
@@ -30,6 +30,11 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// Returns whether much of the time of its routes, or of all requests, goes to this wait.
+    pub(crate) fn is_much(&self) -> bool {
+        self.share >= MUCH_OF_ROUTE || self.share_of_all >= MUCH_OF_ALL
+    }
+
     /// Returns all waits, those with most requests first.
     pub(crate) fn all(evidence: &Evidence) -> Vec<Self> {
         let Some(requests) = &evidence.requests else {

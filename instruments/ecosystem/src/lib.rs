@@ -20,6 +20,7 @@ mod names;
 mod printable;
 mod role;
 mod tables;
+mod three_digits;
 pub mod thresholds;
 mod waits;
 
@@ -31,4 +32,5 @@ pub use names::{
 };
 pub use printable::printable;
 pub use role::Role;
+pub use three_digits::three_digits;
 pub use waits::{BODY_OF, BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind, WaitRow, wait_in, waits};

@@ -5,7 +5,7 @@ use ecosystem::WaitKind;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{sqlite_computes, waits, waits_for_itself};
-use crate::thresholds::{AT_WORK, LEAST_MS, MUCH_OF_ALL, MUCH_OF_ROUTE, POOL_WAIT};
+use crate::thresholds::{AT_WORK, LEAST_MS, POOL_WAIT};
 use crate::waiting::Waiting;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -14,14 +14,13 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     };
     for waiting in Waiting::all(evidence) {
-        let is_much = waiting.share >= MUCH_OF_ROUTE || waiting.share_of_all >= MUCH_OF_ALL;
         let is_told = waits::judged(&waiting, requests).is_some()
             || waits_for_itself::is_stuck(&waiting, requests)
             || sqlite_computes::is_told(evidence, &waiting);
         let is_short = waiting.ms.is_some_and(|ms| ms < LEAST_MS);
         let is_work = matches!(waiting.kind(), WaitKind::Running | WaitKind::Ready);
         let is_little = is_short || is_work && waiting.in_flight < AT_WORK;
-        if !is_inside(waiting.kind()) || !is_much || is_told || is_little {
+        if !is_inside(waiting.kind()) || !waiting.is_much() || is_told || is_little {
             continue;
         }
         let mut seen = waiting.seen(requests);
@@ -59,8 +58,10 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 /// see where a thread is blocked.
 fn at_work(evidence: &Evidence) -> Option<String> {
     let threads = evidence.threads.as_ref()?;
-    let by_cpu_time = || evidence.cpu.as_ref()?.at_work();
-    threads.at_work().or_else(by_cpu_time)
+    match threads.at_work() {
+        Some(places) => Some(places),
+        None => evidence.cpu.as_ref()?.at_work(),
+    }
 }
 
 /// Returns whether the heartbeat's jobs found a free thread of the blocking pool each time.
@@ -87,6 +88,7 @@ mod tests {
     use crate::testing::{both_sides, cpu_samples, evidence, of_threads, place, route};
     use crate::threads::Thread;
     use crate::threads::testing::{WORKER, runs};
+    use crate::thresholds::{MUCH_OF_ALL, MUCH_OF_ROUTE};
 
     const LINE: &str = "shop::note (src/note.rs:7)";
 

@@ -6,7 +6,7 @@ use crate::finding::{Finding, Level, Words};
 use crate::rules::{waits, waits_for_itself};
 use crate::thresholds::{
     ASKED_AGAIN, DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_QUEUED_WEIGHT, GIVEN_UP_WEIGHT,
-    MUCH_OF_ALL, SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
+    SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
 };
 use crate::waiting::Waiting;
 use ecosystem::WaitKind;
@@ -185,14 +185,13 @@ fn where_most_are(requests: &Requests) -> Option<String> {
 
 /// Returns the line at which most requests wait for a task, which runs on when its request is dropped.
 fn waits_for_spawned(requests: &Requests) -> Option<&str> {
-    for place in &requests.places {
-        let is_most = place.in_flight >= MUCH_OF_ALL * requests.in_flight;
+    for place in requests.crowded(WaitKind::Task) {
         // A `JoinSet` ends its tasks when it is dropped, and so does a handle of tokio-util.
         let ends = place
             .frames
             .iter()
             .any(|frame| frame.contains("JoinSet") || frame.contains("AbortOnDrop"));
-        if is_most && !ends && place.kind() == Some(WaitKind::Task) {
+        if !ends {
             return place.line();
         }
     }
@@ -243,6 +242,7 @@ mod tests {
     use super::*;
     use crate::evidence::{Answers, Connections, Memory, Part, Peers};
     use crate::testing::{evidence, place, route};
+    use crate::thresholds::MUCH_OF_ALL;
 
     fn ended(finished: u64, dropped: u64, answers: Answers) -> Evidence {
         let mut route = route("GET /generate", 10.0, finished);

@@ -46,13 +46,8 @@ pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
 /// Returns the route at which most requests in flight are, if their clients have not taken the last piece of the answer.
 fn slow_clients(evidence: &Evidence) -> Option<&str> {
     let requests = evidence.requests.as_ref()?;
-    for place in &requests.places {
-        let is_most = place.in_flight >= MUCH_OF_ALL * requests.in_flight;
-        if is_most && place.kind() == Some(WaitKind::Client) {
-            return Some(&place.route);
-        }
-    }
-    None
+    let place = requests.crowded(WaitKind::Client).next()?;
+    Some(&place.route)
 }
 
 /// Returns whether the number of tasks rises by more than is usual.

@@ -6,8 +6,7 @@ use crate::evidence::{Evidence, Requests};
 use crate::finding::{Finding, Words};
 use crate::threads::seen::passes;
 use crate::thresholds::{
-    FEWEST_SAMPLES, IN_A_ROW, MUCH_OF_ALL, MUCH_OF_ROUTE, SQLITE_LINE, SQLITE_MS, SQLITE_SHARE,
-    SQLITE_WEIGHT,
+    FEWEST_SAMPLES, IN_A_ROW, SQLITE_LINE, SQLITE_MS, SQLITE_SHARE, SQLITE_WEIGHT,
 };
 use crate::waiting::Waiting;
 
@@ -49,12 +48,11 @@ impl Statement {
             return None;
         }
         let waiting = only_line(evidence)?;
-        let is_much = waiting.share >= MUCH_OF_ROUTE || waiting.share_of_all >= MUCH_OF_ALL;
         // Many short statements in a row are told as that.
         let is_in_a_row = waiting.in_a_row.is_some_and(|times| times >= IN_A_ROW);
         let ended = ended(&waiting, evidence.requests.as_ref()?);
         let each_ms = of_sqlite as f64 * cpu.period_s * 1e3 / ended.max(1) as f64;
-        if !is_much || is_in_a_row || each_ms < SQLITE_MS {
+        if !waiting.is_much() || is_in_a_row || each_ms < SQLITE_MS {
             return None;
         }
         Some(Self {
