@@ -287,25 +287,22 @@ fn executables(
     }
 }
 
-/// Builds the program `package` of the workspace in `folder`, and prints a note if that will take a while.
+/// Builds the program `package`, which is no default member, and prints a note if that will take a while.
 pub(crate) fn other_program(
     workshop: &Workshop,
-    folder: &str,
     package: &str,
     interrupt: &Interrupt,
 ) -> Result<PathBuf, CliError> {
-    let folder = workshop.root().join(folder);
+    let folder = workshop.root();
     if !folder.join("Cargo.toml").is_file() {
         return Err(CliError::bad(format!(
             "{package} is compiled from {}, which is not there: run this in a clone of the workshop, or install {package}",
             folder.display()
         )));
     }
-    let target = match std::env::var_os("CARGO_TARGET_DIR") {
-        // Cargo takes it relative to the folder in which it runs.
-        Some(target) => folder.join(target),
-        None => workshop.root().join("target"),
-    };
+    // Cargo takes a target folder relative to the folder in which it runs.
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let target = folder.join(target);
     let built_before = target.join("debug").join(package);
     if !built_before
         .with_extension(std::env::consts::EXE_EXTENSION)
@@ -324,7 +321,7 @@ pub(crate) fn other_program(
             "--package",
             package,
         ])
-        .current_dir(&folder);
+        .current_dir(folder);
     Ok(built(cargo, package, package, interrupt)?)
 }
 

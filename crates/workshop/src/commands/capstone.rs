@@ -12,7 +12,7 @@ use crate::compile;
 /// Becomes `shop-bench ARGUMENTS…`.
 pub(crate) fn run(arguments: &[OsString]) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
-    let program = compile::other_program(&workshop, ".", "shop-bench", &ctrl_c::watch())?;
+    let program = compile::other_program(&workshop, "shop-bench", &ctrl_c::watch())?;
     let mut bench = Command::new(program);
     bench.args(arguments);
     Err(compile::hand_over(bench))

@@ -13,7 +13,7 @@ use crate::tools::Tools;
 /// Becomes `duel COMMAND ARGUMENTS…`.
 pub(crate) fn run(command: &str, arguments: &[OsString]) -> Result<Exit, CliError> {
     let workshop = Workshop::of_this_build();
-    let program = compile::other_program(&workshop, "instruments", "duel", &ctrl_c::watch())?;
+    let program = compile::other_program(&workshop, "duel", &ctrl_c::watch())?;
     let mut duel = Command::new(program);
     duel.arg(command)
         .args(arguments)

@@ -158,7 +158,7 @@ impl Plan<'_> {
 
 /// The program `numa`, without arguments.
 fn program(workshop: &Workshop, interrupt: &Interrupt) -> Result<Command, CliError> {
-    let program = compile::other_program(workshop, ".", "numa", interrupt)?;
+    let program = compile::other_program(workshop, "numa", interrupt)?;
     Ok(Command::new(program))
 }
 

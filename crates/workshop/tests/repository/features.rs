@@ -1,9 +1,10 @@
 //! Features of shared dependencies. All of a reader's commands ask for the same ones, so cargo compiles each
-//! dependency once.
+//! dependency once. Both tests are weekly: a new version of a library may move its features, and one that compiles and
+//! passes must not fail a push.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{cargo, chapters, root, succeed, turn};
+use crate::{cargo, chapters, succeed};
 
 /// The sets of features that each package is compiled with: several where procedural macros need it, too.
 type Features = BTreeMap<String, BTreeSet<String>>;
@@ -48,7 +49,8 @@ fn compiled_again(before: &Features, after: &Features) -> Vec<String> {
 /// A dependency that the contract tests ask for more features than the server does is compiled again with everything
 /// that stands on it, while the reader waits for the first check.
 #[test]
-fn a_first_check_compiles_no_dependency_again() {
+#[ignore = "a new version of a library may need a line in one-build"]
+fn weekly_a_first_check_compiles_no_dependency_again() {
     let mut wrong = Vec::new();
     for (number, _) in chapters() {
         let package = format!("chapter{number}");
@@ -67,7 +69,8 @@ fn a_first_check_compiles_no_dependency_again() {
 
 /// The driver is compiled first. After it come a chapter's server, the ticket shop's bench, or the emulated machine.
 #[test]
-fn what_the_driver_builds_compiles_no_dependency_again() {
+#[ignore = "a new version of a library may need a line in one-build"]
+fn weekly_what_the_driver_builds_compiles_no_dependency_again() {
     let driver = features("workshop", "normal,build");
     let mut wrong = Vec::new();
     for package in ["chapter1", "shop-bench", "numa"] {
@@ -81,13 +84,4 @@ fn what_the_driver_builds_compiles_no_dependency_again() {
         "ask for these features in crates/one-build/Cargo.toml:\n{}",
         wrong.join("\n")
     );
-}
-
-/// No other crate of the workspaces asks for the feature `pid`, with which duel is released, so nothing else compiles it.
-#[test]
-#[ignore = "compiles the look from outside, a minute and a half"]
-fn the_look_from_outside_keeps_its_tests() {
-    let _turn = turn();
-    let mut tests = cargo("test --package look-client --features pid");
-    succeed(tests.current_dir(root().join("instruments")));
 }

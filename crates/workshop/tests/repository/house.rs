@@ -1,5 +1,4 @@
-//! The structure of the code: no circles, the picture in ARCHITECTURE.md, one word for each concept, and two workspaces
-//! that compile the same.
+//! The structure of the code: no circles, the picture in ARCHITECTURE.md, and one word for each concept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -269,7 +268,7 @@ fn shown(package: &str) -> String {
 /// Returns the dependencies between our crates, as cargo reports them, without those that only tests need.
 fn real() -> BTreeSet<(String, String)> {
     let mut arrows = BTreeSet::new();
-    for workspace in ["", "instruments", "capstone"] {
+    for workspace in ["", "capstone"] {
         let mut metadata = cargo("metadata --format-version 1 --no-deps --locked");
         let said = metadata
             .current_dir(root().join(workspace))
@@ -398,60 +397,5 @@ fn names_in_the_code_are_words_of_the_table() {
         found.is_empty(),
         "CONTRIBUTING.md has other words for these: {}",
         found.join("\n")
-    );
-}
-
-/// The dependencies and profiles of a workspace, by name.
-fn table_of(manifest: &str, begins: &str) -> BTreeMap<String, String> {
-    let text = fs::read_to_string(root().join(manifest)).unwrap();
-    let mut entries = BTreeMap::new();
-    let mut section = "";
-    let mut is_wanted = false;
-    for line in text.lines() {
-        if line.starts_with('[') {
-            section = line;
-            is_wanted = line.starts_with(begins);
-        } else if is_wanted
-            && let Some((key, value)) = line.split_once(" = ")
-            && !key.starts_with('#')
-        {
-            entries.insert(format!("{section} {key}"), value.to_owned());
-        }
-    }
-    entries
-}
-
-/// Compares the two workspaces: if they differ, cargo compiles a library twice.
-#[test]
-fn both_workspaces_have_the_same_versions_features_and_profiles() {
-    for begins in ["[workspace.dependencies]", "[profile.dev"] {
-        let ours = table_of("Cargo.toml", begins);
-        let theirs = table_of("instruments/Cargo.toml", begins);
-        for (key, value) in &theirs {
-            let is_path = value.contains("path = ");
-            if let Some(other) = ours.get(key).filter(|_| !is_path) {
-                assert_eq!(other, value, "{key}");
-            }
-        }
-    }
-    let versions = |lock: &str| {
-        let text = fs::read_to_string(root().join(lock)).unwrap();
-        let mut versions = BTreeSet::new();
-        for package in text.split("[[package]]").skip(1) {
-            let mut lines = package.trim().lines();
-            let name = lines.next().unwrap().to_owned();
-            versions.insert((name, lines.next().unwrap().to_owned()));
-        }
-        versions
-    };
-    let (ours, theirs) = (versions("Cargo.lock"), versions("instruments/Cargo.lock"));
-    let names: BTreeSet<&String> = ours.iter().map(|(name, _)| name).collect();
-    let other: Vec<_> = theirs
-        .difference(&ours)
-        .filter(|(name, _)| names.contains(name))
-        .collect();
-    assert!(
-        other.is_empty(),
-        "instruments/Cargo.lock has other versions than Cargo.lock: {other:?}"
     );
 }

@@ -16,7 +16,6 @@ mod field;
 mod figures;
 mod house;
 mod instruments;
-mod lints;
 mod llms;
 #[cfg(unix)]
 mod own_service;
@@ -24,6 +23,7 @@ mod pages;
 mod parts;
 #[cfg(unix)]
 mod running;
+mod steps;
 #[cfg(target_os = "linux")]
 mod stops;
 mod systems;

@@ -35,8 +35,11 @@ fn recorded(chapter: u32) -> Record {
 
 #[test]
 fn every_chapter_can_be_read() {
-    let numbers: Vec<u32> = chapters().iter().map(|chapter| chapter.chapter).collect();
-    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    let chapters = chapters();
+    assert!(chapters.len() >= 10);
+    for (number, chapter) in (1..).zip(&chapters) {
+        assert_eq!(chapter.chapter, number);
+    }
 }
 
 #[test]
