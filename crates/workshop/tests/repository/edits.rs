@@ -1,58 +1,86 @@
-//! Each chapter's edits of its exercise, `chapters/N-name/edits`: right fixes of different kinds, which
-//! `check` must pass, and mistakes that people make, which it must fail with the sentence that the patch
-//! names.
+//! Edits of each chapter's exercise, `chapters/N-name/edits.md`: right fixes of different kinds, which `check` must pass,
+//! and mistakes that people make, which it must fail with the sentence that the edit names.
 //!
-//!     cargo test -p workshop --test repository edits        do all patches apply?
+//!     cargo test -p workshop --test repository edits        do all of them apply?
 //!     EDITS=1 .ci/run every_edit                            grade those of chapter 1
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::{chapters, command, root, succeed, verdicts};
 
-/// The line of a mistake's patch that says what the grade's reason contains.
+/// The line of a mistake that says what the grade's reason contains.
 const EXPECTED: &str = "Expected: ";
 
+/// One edit of an exercise.
 struct Edit {
     chapter: u32,
-    patch: PathBuf,
+    name: String,
     is_fix: bool,
     /// Words that the reason of a mistake's grade must contain.
     expected: Option<String>,
+    /// The edit as a patch.
+    diff: String,
 }
 
+impl Edit {
+    /// Applies the edit, or with `--check` only tries to, in a folder.
+    fn apply(&self, folder: &Path, option: &str) {
+        let mut patch = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut patch, self.diff.as_bytes()).unwrap();
+        let words = format!("apply --unidiff-zero {option}");
+        println!("chapter {}: {}", self.chapter, self.name);
+        succeed(command("git", &words).arg(patch.path()).current_dir(folder));
+    }
+}
+
+/// Reads the headings and the blocks of all chapters' edits.
 fn edits() -> Vec<Edit> {
     let mut edits = Vec::new();
     for (chapter, folder) in chapters() {
-        for kind in ["fixes", "mistakes"] {
-            let patches = fs::read_dir(folder.join("edits").join(kind)).unwrap();
-            let mut patches: Vec<PathBuf> = patches.map(|entry| entry.unwrap().path()).collect();
-            patches.sort();
-            for patch in patches {
-                let text = fs::read_to_string(&patch).unwrap();
-                let expected = text.lines().find_map(|line| line.strip_prefix(EXPECTED));
-                edits.push(Edit {
-                    chapter,
-                    is_fix: kind == "fixes",
-                    expected: expected.map(str::to_owned),
-                    patch,
-                });
+        let text = fs::read_to_string(folder.join("edits.md")).unwrap();
+        let mut is_fix = true;
+        for part in text.split("\n#").skip(1) {
+            if part.starts_with("# ") {
+                is_fix = part.starts_with("# Fixes");
+                continue;
             }
+            let name = part.lines().next().unwrap().trim_start_matches("## ");
+            let expected = part.lines().find_map(|line| line.strip_prefix(EXPECTED));
+            let (_, diff) = part.split_once("```diff\n").expect("a block of diff");
+            let (diff, _) = diff.split_once("```").expect("the block's end");
+            edits.push(Edit {
+                chapter,
+                name: name.to_owned(),
+                is_fix,
+                expected: expected.map(str::to_owned),
+                diff: diff.to_owned(),
+            });
         }
     }
     edits
 }
 
-/// `git WORDS` in a folder, of the file `patch` if one is named.
-fn git(folder: &Path, words: &str, patch: Option<&Path>) {
-    succeed(command("git", words).args(patch).current_dir(folder));
-}
-
 #[test]
-fn patches_apply_and_a_mistake_says_what_is_expected() {
+fn edits_apply_and_a_mistake_says_what_is_expected() {
+    for (chapter, _) in chapters() {
+        let of_it = || {
+            edits()
+                .into_iter()
+                .filter(move |edit| edit.chapter == chapter)
+        };
+        assert!(
+            of_it().any(|edit| edit.is_fix),
+            "chapter {chapter} has no fix"
+        );
+        assert!(
+            of_it().any(|edit| !edit.is_fix),
+            "chapter {chapter} has no mistake"
+        );
+    }
     for edit in edits() {
-        git(&root(), "apply --check --unidiff-zero", Some(&edit.patch));
-        assert_eq!(edit.expected.is_none(), edit.is_fix, "{:?}", edit.patch);
+        edit.apply(&root(), "--check");
+        assert_eq!(edit.expected.is_none(), edit.is_fix, "{}", edit.name);
     }
 }
 
@@ -64,14 +92,18 @@ fn every_edit_gets_its_grade() {
     let only = only.map(|number| number.parse::<u32>().expect("EDITS is a chapter's number"));
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("workshop");
-    git(&root(), "clone --quiet .", Some(&copy));
+    succeed(
+        command("git", "clone --quiet .")
+            .arg(&copy)
+            .current_dir(root()),
+    );
     let mut wrong = Vec::new();
     for edit in edits() {
         if only.is_some_and(|only| only != edit.chapter) {
             continue;
         }
-        git(&copy, "checkout --quiet -- .", None);
-        git(&copy, "apply --unidiff-zero", Some(&edit.patch));
+        succeed(command("git", "checkout --quiet -- .").current_dir(&copy));
+        edit.apply(&copy, "--quiet");
         let said = verdicts::ask(&format!("check {}", edit.chapter), |cargo| {
             cargo.current_dir(&copy);
             cargo.env("CARGO_TARGET_DIR", root().join("target/edits"));
@@ -82,13 +114,15 @@ fn every_edit_gets_its_grade() {
             None => verdict == "passed",
             Some(expected) => verdict == "failed" && reason.contains(expected.as_str()),
         };
-        let shown = edit.patch.strip_prefix(root()).unwrap().display();
         println!(
-            "{} {shown}: {verdict}: {reason}",
+            "{} {verdict}: {reason}",
             if is_right { "ok   " } else { "WRONG" }
         );
         if !is_right {
-            wrong.push(format!("{shown}: {verdict}: {reason}"));
+            wrong.push(format!(
+                "chapter {}: {}: {verdict}: {reason}",
+                edit.chapter, edit.name
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
