@@ -43,10 +43,10 @@ fn main() -> Result<(), lab::Error> {
         Variant::Problem => serve(options, &problem::runtime()?, problem::routes),
         Variant::Exercise => serve(options, &exercise::runtime()?, exercise::routes),
         Variant::Solution => serve(options, &solution::runtime()?, solution::routes),
-        Variant::MultiThread => serve(options, &multi_thread::runtime()?, problem::routes),
-        Variant::Rayon => serve(options, &solution::runtime()?, rayon::routes),
+        Variant::MultiThread => serve(options, &multi_thread::runtime()?, multi_thread::routes),
+        Variant::Rayon => serve(options, &rayon::runtime()?, rayon::routes),
         Variant::SecondRuntime => serve(options, &solution::runtime()?, second_runtime::routes),
-        Variant::Unbounded => serve(options, &solution::runtime()?, unbounded::routes),
+        Variant::Unbounded => serve(options, &unbounded::runtime()?, unbounded::routes),
         Variant::Yielding => serve(options, &problem::runtime()?, yielding::routes),
         Variant::SendFirst => serve(options, &multi_thread::runtime()?, last_woken::send_first),
         Variant::SendThenYield => serve(

@@ -2,6 +2,8 @@
 
 use tokio::runtime::{Builder, Runtime};
 
+pub(crate) use crate::problem::routes;
+
 // ANCHOR: runtime
 /// Runtime as `#[tokio::main]` builds it: a worker thread for each CPU.
 pub(crate) fn runtime() -> std::io::Result<Runtime> {

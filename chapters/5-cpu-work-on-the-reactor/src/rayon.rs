@@ -10,6 +10,8 @@ use axum::routing::get;
 use lab::Work;
 use tokio::sync::oneshot::{self, error::RecvError};
 
+pub(crate) use crate::solution::runtime;
+
 /// `GET /data` answers with the result of the work, `GET /ping` at once.
 pub(crate) fn routes(work: Work) -> Router {
     Router::new()

@@ -15,8 +15,7 @@ mod message;
 mod step;
 pub(crate) mod way;
 
-use course::measurement::chapter_file::{ChapterFile, Step};
-use course::measurement::claim::{PROBLEM, SOLUTION};
+use course::measurement::chapter_file::ChapterFile;
 
 pub(crate) use self::step::{Branch, Change};
 use self::step::{MAIL, NAME, StepCommit, beneath_steps, chapter_folders, tree};
@@ -74,8 +73,8 @@ fn branch(
     let measured = message::Measured::read(git, base, chapter);
     let mut parent = base.to_owned();
     let mut steps = Vec::new();
-    let all = from_a_sound_service(&chapter.steps);
-    for (number, step) in (1..).zip(&all) {
+    let total = chapter.steps.len();
+    for (number, step) in (1..).zip(&chapter.steps) {
         let variant = &step.variant;
         let Some(tree) = tree(git, base, folder, variant)? else {
             return Err(CliError::usage(format!(
@@ -84,7 +83,7 @@ fn branch(
                 step.name
             )));
         };
-        let text = message::compose(chapter, (number, all.len()), step, measured.as_ref());
+        let text = message::compose(chapter, (number, total), step, measured.as_ref());
         let commit = commit(git, &tree, &parent, date + number, &text)?;
         parent.clone_from(&commit);
         steps.push(StepCommit {
@@ -103,24 +102,6 @@ fn branch(
         steps,
         change: Change::Unchanged,
     }))
-}
-
-/// A branch that begins with the fault starts from a service without it, so that the commit shows the fault
-/// alone, as it gets into code.
-fn from_a_sound_service(steps: &[Step]) -> Vec<Step> {
-    let mut all = Vec::new();
-    if let Some(first) = steps.first()
-        && first.variant == PROBLEM
-    {
-        all.push(Step {
-            name: "Answer without the fault".to_owned(),
-            variant: SOLUTION.to_owned(),
-            why: "Where the branch starts: a service in order. The next commit shows how the fault gets into its code."
-                .to_owned(),
-        });
-    }
-    all.extend_from_slice(steps);
-    all
 }
 
 /// Time of a commit, in seconds since 1970.

@@ -1,0 +1,88 @@
+//! The step-by-step branches of the real chapters: each commit is a service that compiles and keeps its contract.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use course::measurement::chapter_file::ChapterFile;
+
+use crate::{cargo, chapters, command, root, succeed, turn, workshop};
+
+/// The variants of a chapter's steps, in order.
+fn steps(folder: &Path) -> Vec<String> {
+    let file = folder.join("chapter.toml");
+    let chapter = ChapterFile::read(&file, &file.to_string_lossy(), 2).unwrap();
+    let variants = chapter
+        .steps
+        .iter()
+        .map(|step| step.variant.replace('-', "_"));
+    variants.collect()
+}
+
+/// A step's code takes the place of `exercise.rs`, so it has to offer what `main.rs` takes from there.
+#[test]
+fn a_step_offers_what_the_exercise_does() {
+    for (number, folder) in chapters() {
+        let read = |file: &str| fs::read_to_string(folder.join("src").join(file)).unwrap();
+        let main = read("main.rs");
+        let mut wanted = BTreeSet::new();
+        for use_of_it in main.split("exercise::").skip(1) {
+            let name = use_of_it.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            wanted.extend(name.take(1));
+        }
+        for step in steps(&folder) {
+            let code = read(&format!("{step}.rs"));
+            for name in &wanted {
+                let is_there =
+                    code.contains(&format!("fn {name}(")) || code.contains(&format!("::{name};"));
+                assert!(
+                    is_there,
+                    "chapter {number}: the step {step} has no `{name}`, which main.rs asks for"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_two_steps_of_a_branch_have_the_same_code() {
+    for (number, folder) in chapters() {
+        let mut seen = BTreeSet::new();
+        for step in steps(&folder) {
+            assert!(
+                seen.insert(step.clone()),
+                "chapter {number} has the step {step} twice"
+            );
+        }
+    }
+}
+
+#[test]
+#[ignore = "compiles each chapter once for every step: ten minutes"]
+fn weekly_every_step_compiles_and_keeps_its_contract() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("workshop");
+    succeed(
+        command("git", "clone --quiet .")
+            .arg(&copy)
+            .current_dir(root()),
+    );
+    succeed(workshop("steps").current_dir(&copy));
+    let git = |words: &str| succeed(command("git", words).current_dir(&copy));
+    let head = git("rev-parse HEAD");
+    for (number, _) in chapters() {
+        let branch = format!("steps/chapter{number}");
+        let mut trees = BTreeSet::new();
+        for commit in git(&format!("rev-list --reverse {}..{branch}", head.trim())).lines() {
+            git(&format!("checkout --quiet --detach {commit}"));
+            let tree = git("rev-parse HEAD^{tree}");
+            assert!(trees.insert(tree), "{branch} has a tree twice");
+            let words =
+                format!("test --package chapter{number} --test contract -- --skip of_a_fix");
+            let mut test = cargo(&words);
+            test.current_dir(&copy).env("VARIANT", "exercise");
+            succeed(test.env("CARGO_TARGET_DIR", root().join("target/edits")));
+        }
+    }
+}
