@@ -7,5 +7,6 @@ pub mod clients;
 pub mod exercise;
 pub mod fewer_clones;
 pub mod problem;
+pub mod published;
 pub mod solution;
 pub mod sort_once;

@@ -2,41 +2,32 @@
 //!
 //! `/read` holds the mutex of a map for a call of 50 ms, `/fast` drops the guard of a read-write lock before the call.
 //! `/cpualloc` clones three ids a million times, and `/cpu` borrows them. Chapters 1 to 3 take these faults one by one;
-//! here they are as published, in one service. Service and generator are threads of this process and share all CPUs.
+//! here they are as published, in one service (`chapter3::published`). Service and generator are threads of this process and
+//! share all CPUs.
 //!
 //! `cargo run -p studies --bin shared_map`: one minute.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use chapter3::published;
 use children::Interrupt;
 use course::measurement::load::Exchange;
 use cpu_time::ThreadTime;
 use engine::load::Settings;
 use engine::outcome::Outcome;
 use engine::traffic::Traffic;
-use http_body_util::Full;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use statistics::figures;
-use studies::{Failed, published, quantile};
+use studies::{Failed, quantile};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Mutex, RwLock};
 
-/// Length of the published call of a database.
-const CALL: Duration = Duration::from_millis(50);
-/// Published rounds of the hot loop.
-const ROUNDS: usize = 1_000_000;
 /// Rounds of measuring, in which the routes take turns, and the seconds of each.
 const TURNS: usize = 3;
 const SECONDS: u64 = 3;
+
+/// The numbers of the published clients.
+const IDS: [&str; 3] = ["1", "2", "3"];
 
 /// A published route.
 struct Route {
@@ -74,81 +65,6 @@ const ROUTES: [Route; 4] = [
     },
 ];
 
-/// The three published clients: number and topics, by id.
-type Map = HashMap<&'static str, (usize, Vec<&'static str>)>;
-
-struct Service {
-    held: Mutex<Map>,
-    dropped: RwLock<Map>,
-}
-
-impl Service {
-    fn new() -> Self {
-        let clients = HashMap::from([
-            ("87-89-34", (1, vec!["cats", "dogs"])),
-            ("22-38-21", (2, vec!["cats", "reptiles"])),
-            ("12-67-22", (3, vec!["mice", "birds", "snakes"])),
-        ]);
-        Self {
-            held: Mutex::new(clients.clone()),
-            dropped: RwLock::new(clients),
-        }
-    }
-
-    async fn read(&self) -> usize {
-        let clients = self.held.lock().await;
-        let ids = ids(&clients);
-        // The guard lives to the end of the function.
-        tokio::time::sleep(CALL).await;
-        ids.iter().map(|id| number(id)).sum()
-    }
-
-    async fn fast(&self) -> usize {
-        let ids = ids(&*self.dropped.read().await);
-        tokio::time::sleep(CALL).await;
-        ids.iter().map(|id| number(id)).sum()
-    }
-
-    async fn answer(&self, path: &str) -> Option<usize> {
-        Some(match path {
-            "/read" => self.read().await,
-            "/fast" => self.fast().await,
-            "/cpualloc" => cloning(&ids(&*self.dropped.read().await)),
-            "/cpu" => borrowing(&ids(&*self.dropped.read().await)),
-            _ => return None,
-        })
-    }
-}
-
-fn ids(clients: &Map) -> Vec<String> {
-    clients.values().map(|(id, _)| id.to_string()).collect()
-}
-
-fn number(id: &str) -> usize {
-    id.parse().unwrap_or(0)
-}
-
-// ANCHOR: loops
-#[allow(clippy::redundant_iter_cloned, reason = "it is the fault")]
-fn cloning(ids: &[String]) -> usize {
-    let mut result = 0;
-    for round in 0..ROUNDS {
-        let numbers = ids.iter().cloned().map(|id| number(&id));
-        result += round + numbers.sum::<usize>();
-    }
-    result
-}
-
-fn borrowing(ids: &[String]) -> usize {
-    let mut result = 0;
-    for round in 0..ROUNDS {
-        let numbers = ids.iter().map(|id| number(id));
-        result += round + numbers.sum::<usize>();
-    }
-    result
-}
-// ANCHOR_END: loops
-
 fn main() -> Result<(), Failed> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let address = serve(&runtime)?;
@@ -166,12 +82,12 @@ fn main() -> Result<(), Failed> {
         "| route | users | requests per second | CPU of a loop | published elsewhere, per second |"
     );
     println!("| --- | ---: | ---: | ---: | ---: |");
-    let theirs = published("web_profiling_intro")?;
-    let own_ids = ids(&Service::new().held.into_inner());
+    let theirs = studies::published("web_profiling_intro")?;
+    let ids = IDS.map(str::to_owned);
     for (route, rates) in ROUTES.iter().zip(&rates) {
         let cpu = match route.path {
-            "/cpualloc" => cpu_of(|| cloning(&own_ids)),
-            "/cpu" => cpu_of(|| borrowing(&own_ids)),
+            "/cpualloc" => cpu_of(|| published::cloning(&ids)),
+            "/cpu" => cpu_of(|| published::borrowing(&ids)),
             _ => String::new(),
         };
         let mut published_rate = String::new();
@@ -198,30 +114,7 @@ fn main() -> Result<(), Failed> {
 fn serve(runtime: &Runtime) -> Result<SocketAddr, Failed> {
     let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
     let address = listener.local_addr()?;
-    let service = Arc::new(Service::new());
-    runtime.spawn(async move {
-        loop {
-            let (stream, _) = listener.accept().await?;
-            stream.set_nodelay(true)?;
-            let service = Arc::clone(&service);
-            let answer = service_fn(move |request: hyper::Request<_>| {
-                let service = Arc::clone(&service);
-                async move {
-                    let answer = service.answer(request.uri().path()).await;
-                    let text = answer.map(|sum| sum.to_string());
-                    let mut response =
-                        Response::new(Full::new(Bytes::from(text.unwrap_or_default())));
-                    if answer.is_none() {
-                        *response.status_mut() = StatusCode::NOT_FOUND;
-                    }
-                    Ok::<_, Infallible>(response)
-                }
-            });
-            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
-        }
-        #[allow(unreachable_code, reason = "names the error of the loop")]
-        Ok::<(), std::io::Error>(())
-    });
+    runtime.spawn(warp::serve(published::routes()).incoming(listener).run());
     Ok(address)
 }
 
@@ -258,8 +151,8 @@ mod tests {
 
     #[test]
     fn both_loops_give_the_published_sum() {
-        let ids = ["1", "2", "3"].map(str::to_owned);
-        assert_eq!(cloning(&ids), borrowing(&ids));
-        assert_eq!(cloning(&ids).to_string(), ROUTES[2].answer);
+        let ids = IDS.map(str::to_owned);
+        assert_eq!(published::cloning(&ids), published::borrowing(&ids));
+        assert_eq!(published::cloning(&ids).to_string(), ROUTES[2].answer);
     }
 }

@@ -26,6 +26,7 @@ mod running;
 mod steps;
 #[cfg(target_os = "linux")]
 mod stops;
+#[cfg(unix)]
 mod systems;
 mod verdicts;
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Stdio;
 
-use crate::{cargo, root, run, turn};
+use crate::running::{Running, free_port, wait_for};
+use crate::{cargo, command, root, run, succeed, tool, turn};
 
 /// The rows of the table in `src/credits.md` that names the commands: a system's key in `reference/seed-figures.toml`, its
 /// command, and the records that the row links to.
@@ -85,4 +87,27 @@ fn weekly_each_published_system_runs() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The published service under the published users, as the book shows it.
+#[test]
+#[ignore = "needs Locust (cargo workshop setup locust) and a quarter of a minute"]
+fn the_published_service_answers_locust_on_each_route() {
+    let _turn = turn();
+    let (port, admin) = (free_port(), free_port());
+    let build = "build --package chapter3 --example published";
+    succeed(&mut cargo(build));
+    let words = format!(
+        "run --quiet --package chapter3 --example published -- --port {port} --admin-port {admin}"
+    );
+    let mut service = cargo(&words);
+    let _service = Running(service.stdout(Stdio::null()).spawn().unwrap());
+    wait_for(&port);
+    let locust = tool("venv/bin/locust", "cargo workshop setup locust");
+    for route in ["/read", "/fast", "/cpualloc", "/cpu"] {
+        let words = format!(
+            "-f locust/published.py --host http://127.0.0.1:{port} --route {route} -u 4 -t 4s --headless --warm-up 1"
+        );
+        succeed(&mut command(&locust, &words));
+    }
 }
