@@ -7,6 +7,7 @@
 mod book;
 #[cfg(unix)]
 mod capstone;
+mod circles;
 mod conditions;
 mod drawings;
 mod edits;
@@ -14,7 +15,6 @@ mod features;
 #[cfg(target_os = "linux")]
 mod field;
 mod figures;
-mod house;
 mod instruments;
 mod llms;
 #[cfg(unix)]
