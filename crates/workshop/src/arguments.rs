@@ -1,7 +1,10 @@
 //! Arguments that clap cannot check by itself. A refusal names what is accepted.
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
 use crate::chapters::Workshop;
 use crate::steps::Of;
+use crate::tools;
 
 /// The number of a chapter that there is.
 pub(crate) fn chapter(text: &str) -> Result<u32, String> {
@@ -29,6 +32,17 @@ pub(crate) fn of_steps(text: &str) -> Result<Of, String> {
     }
     let number = chapter(text).map_err(|why| format!("{why}; or capstone"))?;
     Ok(Of::Chapter(number))
+}
+
+/// Accepts the name of a tool that `setup` installs.
+pub(crate) fn installable() -> PossibleValuesParser {
+    let mut names = Vec::new();
+    for tool in tools::all() {
+        if tool.is_installable() {
+            names.push(PossibleValue::new(tool.name.as_str()).help(tool.needed_by.as_str()));
+        }
+    }
+    PossibleValuesParser::new(names)
 }
 
 /// Chapters are numbered without a gap.

@@ -12,7 +12,7 @@ pub(crate) use terminal::output::{Format, Output};
 
 use terminal::arguments::{number, spacing, with_negative_numbers};
 
-use crate::arguments::{chapter, of_steps};
+use crate::arguments::{chapter, installable, of_steps};
 use crate::prediction::Range;
 use crate::steps::Of;
 
@@ -179,8 +179,8 @@ pub(crate) enum Command {
     /// Install pinned k6, Locust, mdbook, flamegraph and samply into .tools/
     Setup {
         /// Only these
-        #[arg(value_enum, value_name = "TOOL")]
-        tools: Vec<Tool>,
+        #[arg(value_name = "TOOL", ignore_case = true, value_parser = installable())]
+        tools: Vec<String>,
     },
 }
 
@@ -358,19 +358,4 @@ pub(crate) enum Kind {
     Heap,
     /// Waits of requests
     Await,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub(crate) enum Tool {
-    K6,
-    Locust,
-    Mdbook,
-    /// `cargo flamegraph`, which draws what perf records
-    Flamegraph,
-    /// A profiler for Firefox's viewer
-    Samply,
-    /// The kernel of the machine with several NUMA nodes
-    Kernel,
-    /// Crates that a fix may want, for `cargo add --offline`
-    Crates,
 }

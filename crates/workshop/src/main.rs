@@ -17,7 +17,6 @@ mod exit;
 mod hints;
 mod keys;
 mod measured;
-mod pins;
 mod prediction;
 mod progress_file;
 mod steps;

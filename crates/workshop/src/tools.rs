@@ -1,112 +1,107 @@
-//! The programs that the workshop needs beside Rust, in one table: their purposes and their paths.
+//! The tools that the workshop needs beside Rust: the table in `tools.toml`, and their places on this machine.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
-pub(crate) use course::bench::recording::nginx;
+use course::bench::recording::nginx;
+use serde::Deserialize;
 
 use crate::chapters::Workshop;
-use crate::cli::Tool;
-use crate::pins::pins;
 
-/// A program that some command or page needs.
-pub(crate) struct Program {
-    pub(crate) name: &'static str,
-    /// Name for `setup`, and the version that `setup` installs.
-    pub(crate) pinned: Option<(Tool, Version)>,
-    /// The version that is there.
-    pub(crate) found: Version,
-    /// Purpose of the program, and how to get it.
-    pub(crate) needed: &'static str,
+/// Content of `tools.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    tools: Vec<Tool>,
 }
 
-type Version = fn(&Tools) -> Option<String>;
+/// A tool that some command or page needs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    /// Argument at which it prints its version.
+    #[serde(default = "version_option")]
+    asked: String,
+    /// Only Linux has it.
+    #[serde(default)]
+    pub(crate) linux_only: bool,
+    /// Commands and pages that need it.
+    pub(crate) needed_by: String,
+    pub(crate) get: Get,
+}
 
-/// All of them. `setup` installs those that are pinned, `doctor` looks for each.
-pub(crate) const PROGRAMS: [Program; 12] = [
-    Program {
-        name: "git",
-        pinned: None,
-        found: |_| version("git", ["--version"]),
-        needed: "cargo workshop steps needs it: https://git-scm.com",
+/// A way to get a tool. All but the first are `setup`'s.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Get {
+    /// An address, or a command of the system's package manager.
+    ByHand(String),
+    /// Built from a Go module.
+    Go {
+        module: String,
+        version: String,
     },
-    Program {
-        name: "k6",
-        pinned: Some((Tool::K6, |_| Some(pins().k6.clone()))),
-        found: |tools| version(tools.k6(), ["version"]),
-        needed: "load --with k6: cargo workshop setup k6",
+    /// Built from the crate of the tool's name, by the versions that its own lock file names.
+    Cargo {
+        version: String,
     },
-    Program {
-        name: "mdbook",
-        pinned: Some((Tool::Mdbook, |_| Some(pins().mdbook.clone()))),
-        found: |tools| version(tools.mdbook(), ["--version"]),
-        needed: "reading the book in a browser: cargo workshop setup mdbook",
+    /// Python packages, by files that name their versions and hashes.
+    Pip {
+        requirements: Vec<String>,
     },
-    Program {
-        name: "Locust",
-        pinned: Some((Tool::Locust, Tools::locust_pin)),
-        found: Tools::locust_version,
-        needed: "load --with locust: cargo workshop setup locust",
-    },
-    Program {
-        name: "Go",
-        pinned: None,
-        found: |_| Some(go()?.1),
-        needed: "building k6, chapter 4's baseline, and go tool pprof: https://go.dev/dl",
-    },
-    Program {
-        name: "nginx",
-        pinned: None,
-        found: |_| version(nginx()?, ["-v"]),
-        needed: "prove 4 --upstream nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
-    },
-    Program {
-        name: "PostgreSQL",
-        pinned: None,
-        found: |_| version(postgres()?.join("postgres"), ["--version"]),
-        needed: "prove 9 --database postgres://…: https://www.postgresql.org (on Debian: apt-get install \
-                 postgresql)",
-    },
-    Program {
-        name: "Python",
-        pinned: None,
-        found: |_| Some(python()?.1),
-        needed: "Locust: https://www.python.org",
-    },
-    Program {
-        name: "perf",
-        pinned: None,
-        found: |_| version("perf", ["--version"]),
-        needed: "profiles that the kernel's timer does not cap (on Debian: apt-get install linux-perf)",
-    },
-    Program {
-        name: "flamegraph",
-        pinned: Some((Tool::Flamegraph, |_| Some(pins().flamegraph.clone()))),
-        found: |tools| version(tools.program("flamegraph"), ["--version"]),
-        needed: "CPU profiles by `cargo flamegraph`, if you want them (perf on Linux, xctrace on macOS): cargo \
-                 workshop setup flamegraph",
-    },
-    Program {
-        name: "samply",
-        pinned: Some((Tool::Samply, |_| Some(pins().samply.clone()))),
-        found: |tools| version(tools.program("samply"), ["--version"]),
-        needed: "CPU profiles with a row for each thread, if you want them: cargo workshop setup samply",
-    },
-    Program {
-        name: "valgrind",
-        pinned: None,
-        found: |_| version("valgrind", ["--version"]),
-        needed: "cachegrind and callgrind, which count where the machine does not (on Debian: apt-get \
-                 install valgrind)",
-    },
-];
+    Kernel(Kernel),
+    /// Crates that a fix may want, put where cargo keeps its own.
+    Crates(Vec<String>),
+}
 
-/// Programs of [`PROGRAMS`] that only Linux has.
-pub(crate) const OF_LINUX: [&str; 2] = ["perf", "valgrind"];
+/// Packages of a Linux kernel for the machine with several NUMA nodes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Kernel {
+    /// Package with its version, as apt takes it.
+    pub(crate) package: String,
+    /// Hash of the package's file, in hexadecimal.
+    pub(crate) sha256: String,
+    /// Packages that depend on a distribution's newest kernel, in the order in which they are tried.
+    pub(crate) newest: Vec<String>,
+}
 
-/// Requirements that pip installs, in this order: Locust, and the driver of the browser test.
-const REQUIREMENTS: [&str; 2] = ["locust/requirements.txt", "tests/browser/requirements.txt"];
+fn version_option() -> String {
+    "--version".to_owned()
+}
+
+/// Returns the rows of the table.
+///
+/// The file is compiled in, and a test parses it.
+pub(crate) fn all() -> &'static [Tool] {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    let read = || toml::from_str(include_str!("../tools.toml")).expect("tools.toml is right");
+    &TABLE.get_or_init(read).tools
+}
+
+impl Tool {
+    /// Returns whether `setup` installs it.
+    pub(crate) fn is_installable(&self) -> bool {
+        !matches!(self.get, Get::ByHand(_))
+    }
+
+    /// Returns whether a reader means it by this name.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// Returns its purpose, and how to get it.
+    pub(crate) fn remedy(&self) -> String {
+        let how = match &self.get {
+            Get::ByHand(how) => how.clone(),
+            _ => format!("cargo workshop setup {}", self.name.to_lowercase()),
+        };
+        format!("{}: {how}", self.needed_by)
+    }
+}
 
 /// A copy of the requirements in a virtual environment, written when all of them are installed.
 pub(crate) const VENV_STAMP: &str = "workshop-requirements.txt";
@@ -168,11 +163,33 @@ impl Tools {
         std::env::join_paths(folders).unwrap_or(path)
     }
 
+    /// Returns the version that `setup` installs; `None` for a tool that has none.
+    pub(crate) fn pin(&self, tool: &Tool) -> Option<String> {
+        match &tool.get {
+            Get::Go { version, .. } | Get::Cargo { version } => Some(version.clone()),
+            Get::Pip { requirements } => self.locust_pin(requirements),
+            _ => None,
+        }
+    }
+
+    /// Returns the version of a tool that is there.
+    pub(crate) fn found(&self, tool: &Tool) -> Option<String> {
+        let program = match (&tool.get, tool.name.as_str()) {
+            (Get::Pip { requirements }, _) => return self.locust_version(requirements),
+            (Get::ByHand(_), "Python") => return Some(python()?.1),
+            (Get::ByHand(_), "nginx") => nginx()?,
+            (Get::ByHand(_), "PostgreSQL") => postgres()?.join("postgres"),
+            (Get::ByHand(_), name) => PathBuf::from(name.to_lowercase()),
+            (_, name) => self.program(name),
+        };
+        version(program, [&tool.asked])
+    }
+
     /// The requirement files that there are, and what they say together.
-    pub(crate) fn requirements(&self) -> (Vec<PathBuf>, String) {
+    pub(crate) fn requirements(&self, names: &[String]) -> (Vec<PathBuf>, String) {
         let mut files = Vec::new();
         let mut texts = String::new();
-        for name in REQUIREMENTS {
+        for name in names {
             let file = self.root.join(name);
             if file.is_file() {
                 texts += &std::fs::read_to_string(&file).unwrap_or_default();
@@ -183,8 +200,8 @@ impl Tools {
     }
 
     /// The Locust that the requirements pin.
-    pub(crate) fn locust_pin(&self) -> Option<String> {
-        let (_, text) = self.requirements();
+    fn locust_pin(&self, requirements: &[String]) -> Option<String> {
+        let (_, text) = self.requirements(requirements);
         for line in text.lines() {
             if let Some(rest) = line.trim().strip_prefix("locust==") {
                 return rest.split_whitespace().next().map(str::to_owned);
@@ -194,9 +211,9 @@ impl Tools {
     }
 
     /// The pinned one if the virtual environment holds just what the requirements say.
-    fn locust_version(&self) -> Option<String> {
-        if self.venv_is_current() {
-            return self.locust_pin();
+    fn locust_version(&self, requirements: &[String]) -> Option<String> {
+        if self.venv_is_current(requirements) {
+            return self.locust_pin(requirements);
         }
         if self.venv().is_dir() {
             return Some("with other requirements".to_owned());
@@ -205,10 +222,11 @@ impl Tools {
     }
 
     /// Returns whether the virtual environment holds exactly what the requirements say.
-    pub(crate) fn venv_is_current(&self) -> bool {
+    pub(crate) fn venv_is_current(&self, requirements: &[String]) -> bool {
         let stamp = std::fs::read_to_string(self.venv().join(VENV_STAMP));
         // The interpreter is a link to one that an update may have removed.
-        stamp.is_ok_and(|stamp| stamp == self.requirements().1) && self.in_venv("python").is_file()
+        stamp.is_ok_and(|stamp| stamp == self.requirements(requirements).1)
+            && self.in_venv("python").is_file()
     }
 }
 
@@ -282,6 +300,44 @@ fn version_in(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_tool_has_a_name_of_its_own_and_those_that_are_installed_a_version_or_hash() {
+        let mut names = Vec::new();
+        for tool in all() {
+            names.push(tool.name.to_lowercase());
+            match &tool.get {
+                Get::Go { version, .. } | Get::Cargo { version } => {
+                    let parts: Vec<&str> = version.split('.').collect();
+                    assert!(parts.len() == 3, "{version} is no version");
+                    assert!(
+                        parts.iter().all(|part| part.parse::<u32>().is_ok()),
+                        "{version} is no version"
+                    );
+                }
+                Get::Kernel(kernel) => {
+                    assert!(kernel.package.contains('='), "{}", kernel.package);
+                    assert!(!kernel.newest.is_empty());
+                    let is_hex =
+                        |digit: char| digit.is_ascii_digit() || ('a'..='f').contains(&digit);
+                    assert!(
+                        kernel.sha256.len() == 64 && kernel.sha256.chars().all(is_hex),
+                        "{} is no SHA-256",
+                        kernel.sha256
+                    );
+                }
+                Get::Pip {
+                    requirements: names,
+                }
+                | Get::Crates(names) => assert!(!names.is_empty()),
+                Get::ByHand(how) => assert!(!how.is_empty()),
+            }
+        }
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count, "two tools of one name: {names:?}");
+    }
 
     #[test]
     fn versions_are_found_in_what_programs_print() {

@@ -15,7 +15,7 @@ use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::compile;
 use crate::emulator::Emulator;
-use crate::tools::{self, OF_LINUX, PROGRAMS, Program, Tools};
+use crate::tools::{self, Get, Tool, Tools};
 use terminal::exit::{CliError, Exit};
 use terminal::json;
 
@@ -90,20 +90,19 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     findings.push(open_files(u64::from(most_users(&workshop)) + BESIDE));
     findings.push(port("port 8080", 8080, "the service"));
     findings.push(port("port 6060", 6060, "profiles and counters"));
-    for one in &PROGRAMS {
-        if cfg!(target_os = "linux") || !OF_LINUX.contains(&one.name) {
-            findings.push(program(one, &tools));
+    for one in tools::all() {
+        if one.linux_only && !cfg!(target_os = "linux") {
+            continue;
+        }
+        match &one.get {
+            Get::Kernel(_) => findings.push(emulator(&tools)),
+            // Cargo says what it lacks.
+            Get::Crates(_) => {}
+            _ => findings.push(tool(one, tools.pin(one), tools.found(one))),
         }
     }
     if cfg!(target_os = "linux") {
         findings.extend(perf());
-        findings.push(match Emulator::find(&tools) {
-            Ok(_) => Finding::ok("QEMU and its kernel", "there, for prove 7 --numa-nodes 4"),
-            Err(what) => {
-                let found = "prove 7 --numa-nodes 4 cannot run";
-                Finding::new("QEMU and its kernel", State::Missing, found, what)
-            }
-        });
     }
     match format {
         Format::Json => json::print(&findings)?,
@@ -318,19 +317,30 @@ fn port(name: &'static str, number: u16, whose: &str) -> Finding {
     }
 }
 
-fn program(program: &Program, tools: &Tools) -> Finding {
-    let name = program.name;
-    let Some(version) = (program.found)(tools) else {
-        return Finding::new(name, State::Missing, "not there", program.needed);
+/// Judges the version that was found of a tool, by the one that `setup` installs.
+fn tool(tool: &'static Tool, pin: Option<String>, found: Option<String>) -> Finding {
+    let name = tool.name.as_str();
+    let Some(version) = found else {
+        return Finding::new(name, State::Missing, "not there", tool.remedy());
     };
-    if let Some((_, pin)) = program.pinned
-        && let Some(pin) = pin(tools)
-        && version != pin
-    {
-        let found = format!("{version}, not the pinned {pin}");
-        return Finding::new(name, State::Note, found, program.needed);
+    match pin {
+        Some(pin) if version != pin => {
+            let found = format!("{version}, not the pinned {pin}");
+            Finding::new(name, State::Note, found, tool.remedy())
+        }
+        _ => Finding::ok(name, version),
     }
-    Finding::ok(name, version)
+}
+
+fn emulator(tools: &Tools) -> Finding {
+    let name = "QEMU and its kernel";
+    match Emulator::find(tools) {
+        Ok(_) => Finding::ok(name, "there, for prove 7 --numa-nodes 4"),
+        Err(what) => {
+            let found = "prove 7 --numa-nodes 4 cannot run";
+            Finding::new(name, State::Missing, found, what)
+        }
+    }
 }
 
 /// Checks whether `perf` may record, and whether it can read the CPU's own counters. In many virtual machines it
@@ -373,7 +383,6 @@ fn perf() -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pins::pins;
 
     #[test]
     fn versions_compare_by_number() {
@@ -391,13 +400,13 @@ mod tests {
             ..Environment::default()
         };
         let counted = |count, quota| count_of("num_cpus", count, Usable { cpus: 176, quota });
-        let k6 = |found: fn(&Tools) -> Option<String>| {
-            let pinned = PROGRAMS.into_iter().find(|program| program.name == "k6");
-            let k6 = Program {
-                found,
-                ..pinned.unwrap()
-            };
-            program(&k6, &Tools::of(&Workshop::find().unwrap()))
+        let k6 = |found: Option<&str>| {
+            let row = tools::all().iter().find(|tool| tool.name == "k6");
+            tool(
+                row.unwrap(),
+                Some("1.8.1".to_owned()),
+                found.map(str::to_owned),
+            )
         };
         for (finding, state, words) in [
             (quota(&machine(None)), State::Ok, "none"),
@@ -408,17 +417,9 @@ mod tests {
             (counted(176, None), State::Ok, "176"),
             (counted(44, None), State::Note, "too few"),
             (counted(176, Some(2.0)), State::Note, "too many"),
-            (
-                k6(|_| Some(pins().k6.clone())),
-                State::Ok,
-                pins().k6.as_str(),
-            ),
-            (
-                k6(|_| Some("1.7.0".to_owned())),
-                State::Note,
-                "not the pinned",
-            ),
-            (k6(|_| None), State::Missing, "not there"),
+            (k6(Some("1.8.1")), State::Ok, "1.8.1"),
+            (k6(Some("1.7.0")), State::Note, "not the pinned 1.8.1"),
+            (k6(None), State::Missing, "not there"),
         ] {
             assert_eq!(finding.state, state, "{finding:?}");
             assert!(finding.found.contains(words), "{finding:?}");

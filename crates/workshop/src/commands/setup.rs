@@ -14,14 +14,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use children::{Interrupt, Starting};
-use clap::ValueEnum;
 use tempfile::TempDir;
 
 use crate::chapters::Workshop;
-use crate::cli::Tool;
 use crate::compile;
-use crate::pins::pins;
-use crate::tools::{self, PROGRAMS, Tools};
+use crate::tools::{self, Get, Tools};
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files};
 
@@ -40,30 +37,33 @@ enum Done {
 }
 
 /// Installs what is not there yet, all tools or those named.
-pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
+pub(crate) fn run(named: &[String]) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let setup = Setup {
         tools: Tools::of(&workshop),
         interrupt: ctrl_c::watch(),
     };
     let _lock = setup.lock()?;
-    let wanted = match named {
-        [] => Tool::value_variants(),
-        named => named,
-    };
     let mut exit = Exit::Good;
-    for &tool in wanted {
+    for tool in tools::all() {
+        if !named.is_empty() && !named.iter().any(|name| tool.is_called(name)) {
+            continue;
+        }
         let began = Instant::now();
-        let (name, is_there) = setup.look(tool);
-        let done = match tool {
-            _ if is_there => Ok(Done::There),
-            Tool::K6 => setup.k6(),
-            Tool::Mdbook => setup.built("mdbook", &pins().mdbook),
-            Tool::Flamegraph => setup.built("flamegraph", &pins().flamegraph),
-            Tool::Samply => setup.built("samply", &pins().samply),
-            Tool::Locust => setup.locust(),
-            Tool::Kernel => setup.kernel(),
-            Tool::Crates => setup.crates(workshop.root()),
+        let pin = setup.tools.pin(tool);
+        let name = match &pin {
+            Some(pin) => format!("{} {pin}", tool.name),
+            None => tool.name.clone(),
+        };
+        let done = match &tool.get {
+            _ if pin.is_some() && setup.tools.found(tool) == pin => Ok(Done::There),
+            // The reader installs it.
+            Get::ByHand(_) => continue,
+            Get::Go { module, version } => setup.go(module, version, &tool.name),
+            Get::Cargo { version } => setup.cargo(&tool.name, version),
+            Get::Pip { requirements } => setup.locust(requirements),
+            Get::Kernel(kernel) => setup.kernel(kernel),
+            Get::Crates(wanted) => setup.crates(wanted, workshop.root()),
         };
         match done {
             Ok(Done::There) => println!("{name:<15} there already"),
@@ -75,7 +75,7 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
             Err(sentence) => {
                 println!("{name:<15} MISSING: {sentence}");
                 // Few need a kernel, which comes from the distribution.
-                if tool != Tool::Kernel || !named.is_empty() {
+                if !matches!(tool.get, Get::Kernel(_)) || !named.is_empty() {
                     exit = Exit::Bad;
                 }
             }
@@ -120,50 +120,31 @@ impl Setup {
         Ok(file)
     }
 
-    /// Returns the name of a tool with its version, and whether that version is installed.
-    fn look(&self, tool: Tool) -> (String, bool) {
-        let tools = &self.tools;
-        let mut programs = PROGRAMS.iter();
-        let pinned = programs.find_map(|program| match program.pinned {
-            Some((its, pin)) if its == tool => Some((program, pin(tools))),
-            _ => None,
-        });
-        match pinned {
-            Some((program, pin)) => {
-                let is_there = pin.is_some() && (program.found)(tools) == pin;
-                let name = format!("{} {}", program.name, pin.unwrap_or_default());
-                (name, is_there)
-            }
-            None if tool == Tool::Kernel => ("kernel".to_owned(), tools.kernel().is_file()),
-            None => ("crates".to_owned(), false),
-        }
-    }
-
-    fn k6(&self) -> Result<Done, CliError> {
+    /// Builds the program of a Go module.
+    fn go(&self, module: &str, version: &str, name: &str) -> Result<Done, CliError> {
         let Some((go, _)) = tools::go() else {
-            return Err(CliError::bad(
-                "building k6 needs Go: install it from https://go.dev/dl (1.25 or \
-                 newer), then run `cargo workshop setup k6`",
-            ));
+            return Err(CliError::bad(format!(
+                "building {name} needs Go: install it from https://go.dev/dl (1.25 or newer), then run `cargo workshop \
+                 setup {name}`"
+            )));
         };
         let folder = self.partial()?;
-        let version = &pins().k6;
         let mut install = Command::new(go);
         install
-            .args(["install", &format!("go.k6.io/k6@v{version}")])
+            .args(["install", &format!("{module}@v{version}")])
             // Outside any Go module, and for this machine whatever the reader cross-compiles for.
             .current_dir(folder.path())
             .env("GOBIN", folder.path())
             .env("CGO_ENABLED", "0")
             .env_remove("GOOS")
             .env_remove("GOARCH");
-        let doing = format!("building k6 {version}, a minute or three");
-        self.fetch(&install, &doing, "k6")?;
-        put_program(folder.path(), &self.tools.k6())
+        let doing = format!("building {name} {version}, a minute or three");
+        self.fetch(&install, &doing, name)?;
+        put_program(folder.path(), &self.tools.program(name))
     }
 
     /// Builds the programs of a crate by the versions that its own lock file names.
-    fn built(&self, name: &str, version: &str) -> Result<Done, CliError> {
+    fn cargo(&self, name: &str, version: &str) -> Result<Done, CliError> {
         let folder = self.partial()?;
         let mut install = Command::new(compile::program());
         install
@@ -194,11 +175,11 @@ impl Setup {
 
     /// Fetches crates that a fix may want, so that `cargo add --offline` finds them: by a package that
     /// names them, and holds to the workshop's versions where those are compiled anyway.
-    fn crates(&self, root: &Path) -> Result<Done, CliError> {
+    fn crates(&self, names: &[String], root: &Path) -> Result<Done, CliError> {
         let folder = files::temporary()?;
         let folder = folder.path();
         let mut dependencies = String::new();
-        for name in &pins().crates {
+        for name in names {
             // The newest that cargo may take, so that what `cargo add` adds is what was fetched.
             let _ = writeln!(dependencies, "{name} = \"*\"");
         }

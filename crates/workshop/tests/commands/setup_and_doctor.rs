@@ -22,6 +22,15 @@ fn without_go_or_python_one_is_told_where_to_get_it() {
 }
 
 #[test]
+fn a_tool_that_setup_does_not_install_is_answered_with_those_that_it_does() {
+    let said = Workshop::new().run("setup git");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    for word in ["git", "k6", "Locust", "kernel"] {
+        assert!(said.err.contains(word), "no `{word}` in {said:?}");
+    }
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let workshop = Workshop::new();
     workshop.write(".tools", "a file where the folder should be");

@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{Done, Setup, put};
-use crate::pins::{Kernel, pins};
+use crate::tools::Kernel;
 use terminal::exit::CliError;
 
 impl Setup {
-    pub(super) fn kernel(&self) -> Result<Done, CliError> {
+    pub(super) fn kernel(&self, pinned: &Kernel) -> Result<Done, CliError> {
+        if self.tools.kernel().is_file() {
+            return Ok(Done::There);
+        }
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Ok(Done::Skipped(
                 "only Linux on x86-64 runs the machine with several NUMA nodes",
             ));
         }
-        let pinned = &pins().kernel;
         let known = &pinned.package;
         let (Some(package), Some(_)) = (package_of(pinned), children::find("dpkg-deb")) else {
             return Ok(Done::Skipped(

@@ -9,11 +9,11 @@ use terminal::exit::CliError;
 
 impl Setup {
     /// Makes the environment anew; where that fails the one that was there comes back.
-    pub(super) fn locust(&self) -> Result<Done, CliError> {
-        if self.tools.requirements().0.is_empty() {
+    pub(super) fn locust(&self, requirements: &[String]) -> Result<Done, CliError> {
+        if self.tools.requirements(requirements).0.is_empty() {
             return Ok(Done::Skipped("there is no locust/requirements.txt"));
         }
-        if self.tools.venv_is_current() {
+        if self.tools.venv_is_current(requirements) {
             return Ok(Done::There);
         }
         let Some((python, _)) = tools::python() else {
@@ -27,7 +27,7 @@ impl Setup {
         if venv.exists() {
             put(&venv, &old)?;
         }
-        self.make_venv(&python).inspect_err(|_| {
+        self.make_venv(&python, requirements).inspect_err(|_| {
             let _ = std::fs::remove_dir_all(&venv);
             let _ = std::fs::rename(&old, &venv);
         })?;
@@ -35,14 +35,14 @@ impl Setup {
     }
 
     /// A whole environment, where there is none.
-    fn make_venv(&self, python: &Path) -> Result<(), CliError> {
+    fn make_venv(&self, python: &Path, requirements: &[String]) -> Result<(), CliError> {
         let venv = self.tools.venv();
         self.call(
             Command::new(python).args(["-m", "venv"]).arg(&venv),
             "making a Python environment for Locust",
             "on Debian, apt-get install python3-venv; then run `cargo workshop setup locust` again",
         )?;
-        let (files, text) = self.tools.requirements();
+        let (files, text) = self.tools.requirements(requirements);
         let mut pip = Command::new(self.tools.in_venv("python"));
         pip.args("-m pip install --quiet --disable-pip-version-check --require-hashes".split(' '));
         for file in files {
