@@ -14,7 +14,6 @@ import shutil
 import sys
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Iterator
@@ -245,20 +244,11 @@ def _file_behind(address: str, subject: Subject) -> Path:
 
 
 def _see_minutes(results: Results, probes: dict[str, dict]) -> None:
-    minutes = {}
-    # mdBook writes the first page twice, and once more as a print version of everything.
-    written = {name: p for name, p in probes.items() if name not in NOT_WRITTEN}
-    for name, probe in written.items():
+    for name, probe in probes.items():
+        if name in NOT_WRITTEN:
+            continue
         number = re.search(r"\d+", probe["minutes"] or "")
         results.see("every page says how long it takes", name, [] if number else ["no minutes at its top"])
-        minutes[name] = int(number[0]) if number else 0
-    for name, probe in written.items():
-        for total in probe["sums"]:
-            starts = [f"{start}*" for start in total["pages"].split()]
-            of = [m for page, m in minutes.items() if any(fnmatchcase(page, start) for start in starts)]
-            real = {"hours": int(sum(of) / 30 + 0.5) / 2, "pages": len(of)}.get(total["as"], sum(of))
-            wrong = [f"{total['pages']} is {real:g}, not {total['says']}"] if f"{real:g}" != total["says"] else []
-            results.see("sums of minutes are right", name, wrong)
 
 
 def _shoot(page: Page, folder: Path | None, name: str, look: Look) -> None:

@@ -48,6 +48,5 @@
         sticksOut: [...pageScrolls, ...wide],
         words: main.innerText + [...main.querySelectorAll("details")].map((e) => e.textContent).join("\n"),
         minutes: main.querySelector(".minutes")?.textContent ?? null,
-        sums: [...main.querySelectorAll(".sum[data-pages]")].map((e) => ({ pages: e.dataset.pages, as: e.dataset.as ?? "", says: e.textContent })),
     };
 }

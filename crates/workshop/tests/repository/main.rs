@@ -16,7 +16,6 @@ mod features;
 mod field;
 mod figures;
 mod instruments;
-mod llms;
 #[cfg(unix)]
 mod own_service;
 mod pages;

@@ -47,45 +47,6 @@ fn includes_go_by_anchor_and_no_figure_is_typed() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// `UPDATE_EXPECT=1 cargo test -p workshop --test repository sums` writes the right ones.
-#[test]
-fn sums_of_minutes_are_those_of_the_pages() {
-    let (book, mut pages) = (root().join("src"), all());
-    let name = |page: &Path| {
-        let page = page.strip_prefix(&book).unwrap().with_extension("");
-        page.to_string_lossy().replace('\\', "/")
-    };
-    let minutes: Vec<(String, u32)> = pages
-        .iter()
-        .filter_map(|(page, text)| Some((name(page), minutes_of(page, text)?)))
-        .collect();
-    // The reader's expected time must include every page and every new part.
-    let (_, front) = pages
-        .iter()
-        .find(|(page, _)| name(page) == "introduction")
-        .unwrap();
-    for (page, _) in &minutes {
-        let counts = sums_in(front).any(|starts| starts.iter().any(|start| begins(page, start)));
-        assert!(counts, "no sum of src/introduction.md counts {page}");
-    }
-    let readme = book.with_file_name("README.md");
-    let text = fs::read_to_string(&readme).unwrap();
-    pages.push((readme, text));
-    let mut wrong = Vec::new();
-    for (page, text) in &pages {
-        let right = with_sums(text, &minutes);
-        if right == *text {
-            continue;
-        }
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            fs::write(page, right).unwrap();
-        } else {
-            wrong.push(page.display().to_string());
-        }
-    }
-    assert!(wrong.is_empty(), "sums of minutes, in {}", wrong.join(", "));
-}
-
 /// A reader who has seen the answer predicts nothing.
 #[test]
 fn no_page_gives_away_what_a_later_chapter_asks() {
@@ -143,31 +104,6 @@ fn the_readme_shows_what_was_recorded() {
     }
 }
 
-/// Letters by which the options of one capture may differ.
-const OF_EQUAL_LENGTH: usize = 10;
-
-/// Checks that the length of the options does not reveal the answer.
-#[test]
-fn the_gallerys_options_are_of_equal_length() {
-    let gallery = fs::read_to_string(root().join("src/gallery.md")).unwrap();
-    let captures = gallery.split("## Capture ").skip(1);
-    for (number, capture) in (1..).zip(captures) {
-        let mut lengths = Vec::new();
-        for letter in ["A", "B", "C"] {
-            let start = format!("<summary>{letter}. ");
-            let (_, rest) = capture.split_once(&start).unwrap();
-            let (option, _) = rest.split_once("</summary>").unwrap();
-            let option = option.replace("<code>", "").replace("</code>", "");
-            lengths.push(option.chars().count());
-        }
-        let (least, most) = (lengths.iter().min(), lengths.iter().max());
-        assert!(
-            most.unwrap() - least.unwrap() <= OF_EQUAL_LENGTH,
-            "capture {number}: {lengths:?}"
-        );
-    }
-}
-
 /// Checks that a reader of the chapters cannot recognize a capture by its names.
 #[test]
 fn the_gallerys_names_appear_in_no_chapter() {
@@ -195,121 +131,6 @@ fn the_gallerys_names_appear_in_no_chapter() {
                 }
             }
         }
-    }
-}
-
-/// `cargo workshop` and the book say the same. `UPDATE_EXPECT=1 cargo test -p workshop --test repository minutes` writes
-/// it.
-#[test]
-fn a_chapters_minutes_are_those_of_its_pages() {
-    let pages = all();
-    let mut wrong = Vec::new();
-    for (number, folder) in chapters() {
-        let within = root().join(format!("src/chapter{number}"));
-        let mut minutes = 0;
-        for (page, text) in &pages {
-            if page.starts_with(&within) {
-                minutes += minutes_of(page, text).unwrap_or(0);
-            }
-        }
-        let file = folder.join("chapter.toml");
-        let text = fs::read_to_string(&file).unwrap();
-        let mut right = String::new();
-        for line in text.lines() {
-            if line.starts_with("minutes = ") {
-                let _ = writeln!(right, "minutes = {minutes}");
-            } else {
-                right.extend([line, "\n"]);
-            }
-        }
-        if text.replace('\r', "") == right {
-            continue;
-        }
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            fs::write(file, right).unwrap();
-        } else {
-            wrong.push(format!("{}: minutes = {minutes}", file.display()));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join(", "));
-}
-
-/// The minutes at a page's top, or at the top of the file that is all of the page.
-fn minutes_of(page: &Path, text: &str) -> Option<u32> {
-    let included = text.lines().next().and_then(include_in);
-    let included = included.map(|file| fs::read_to_string(page.with_file_name(file)).unwrap());
-    let text = included.as_deref().unwrap_or(text);
-    let (_, rest) = text.split_once("class=\"minutes\">")?;
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
-}
-
-/// Yields, for each sum in a text, the patterns of the pages that it adds up.
-fn sums_in(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    let sums = text.split("<span class=\"sum\" data-pages=\"").skip(1);
-    sums.map(|rest| {
-        rest.split('"')
-            .next()
-            .unwrap_or_default()
-            .split(' ')
-            .collect()
-    })
-}
-
-/// The text with each `<span class="sum" data-pages="START START …">` filled in: the minutes of all
-/// pages whose names begin in one of these ways, or what `data-as` asks for.
-fn with_sums(text: &str, minutes: &[(String, u32)]) -> String {
-    let mut parts = text.split("<span class=\"sum\" data-pages=\"");
-    let mut right = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (starts, rest) = part.split_once('"').unwrap();
-        let (options, rest) = rest.split_once('>').unwrap();
-        let (_, rest) = rest.split_once('<').unwrap();
-        for start in starts.split(' ') {
-            let is_there = minutes.iter().any(|(page, _)| begins(page, start));
-            assert!(is_there, "no page begins with {start}");
-        }
-        let pages = minutes
-            .iter()
-            .filter(|(page, _)| starts.split(' ').any(|start| begins(page, start)));
-        let sum: u32 = pages.clone().map(|(_, minutes)| minutes).sum();
-        let shown = if options.contains("hours") {
-            // To the half hour.
-            (f64::from(sum) / 30.0).round() / 2.0
-        } else if options.contains("pages") {
-            pages.count() as f64
-        } else {
-            f64::from(sum)
-        };
-        let start = format!("<span class=\"sum\" data-pages=\"{starts}\"{options}>");
-        right.extend([start.as_str(), &shown.to_string(), "<", rest]);
-    }
-    right
-}
-
-/// Returns whether a name begins with a pattern, in which `*` stands for any characters.
-fn begins(name: &str, pattern: &str) -> bool {
-    match pattern.split_once('*') {
-        None => name.starts_with(pattern),
-        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
-            rest.char_indices()
-                .any(|(at, _)| begins(&rest[at..], after))
-        }),
-    }
-}
-
-#[test]
-fn a_sum_is_of_the_pages_that_it_names() {
-    let minutes = [("a/index", 5), ("a/see", 40), ("b/see", 30), ("c", 9)];
-    let minutes = minutes.map(|(page, minutes)| (page.to_owned(), minutes));
-    for (before, after) in [
-        ("a/\">0", "a/\">45"),
-        ("*/see c\">0", "*/see c\">79"),
-        ("a b\" data-as=\"hours\">0", "a b\" data-as=\"hours\">1.5"),
-        ("a b\" data-as=\"pages\">0", "a b\" data-as=\"pages\">3"),
-    ] {
-        let page = |sum: &str| format!("x <span class=\"sum\" data-pages=\"{sum}</span> y");
-        assert_eq!(with_sums(&page(before), &minutes), page(after));
     }
 }
 
