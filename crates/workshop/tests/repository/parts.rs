@@ -12,7 +12,7 @@ fn no_chapter_lacks_a_part() {
         let folder = folder.strip_prefix(&root).unwrap().display();
         for part in [
             format!("{folder}/chapter.toml"),
-            format!("{folder}/edits"),
+            format!("{folder}/edits.md"),
             format!("{folder}/exercise-intro.md"),
             format!("{folder}/hints.md"),
             format!("{folder}/src/problem.rs"),
