@@ -60,8 +60,6 @@ impl Order {
 pub(crate) struct Measured {
     /// Seconds after compiling.
     pub(crate) seconds: f64,
-    /// Seconds until the verdict.
-    pub(crate) decided_s: f64,
     /// Record and folded stacks.
     pub(crate) capture: Capture,
     /// Profiles for other people's viewers, in pprof's or dhat's format, by file name.
@@ -135,7 +133,6 @@ pub(crate) fn measure(
     drop(terminal);
     Ok(Measured {
         seconds: recorded.seconds,
-        decided_s: recorded.decided_s,
         files: recorded.profiles.iter().filter_map(viewer_file).collect(),
         capture: Capture {
             record: recorded.record,

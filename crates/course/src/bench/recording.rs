@@ -70,8 +70,6 @@ pub struct Counting<'a> {
 pub struct Recorded {
     /// Time that it took, in seconds.
     pub seconds: f64,
-    /// Time until the verdict, without profiles and further measurements, in seconds.
-    pub decided_s: f64,
     /// The record, from which everything shown is derived.
     pub record: Record,
     /// The profiles with their data.
@@ -175,7 +173,6 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     }
     Ok(Recorded {
         seconds: began.elapsed().as_secs_f64(),
-        decided_s,
         record: Record {
             instructions,
             ..with(&nothing_yet, &proof)
