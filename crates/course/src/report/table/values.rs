@@ -44,10 +44,6 @@ pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, St
         values.add(&name, share(one.of_the_solutions));
     }
     values.profiles(record, folded);
-    for count in &record.instructions {
-        let name = format!("{}-instructions", count.variant);
-        values.add(&name, figures::ratio(count.per_round));
-    }
     for published in &record.references {
         let name = format!("published-{}", published.figure.replace('.', "-"));
         values.add(&name, published.value.clone());
