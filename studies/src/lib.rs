@@ -22,7 +22,6 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
-use std::time::Duration;
 
 use children::environment;
 use children::tool;
@@ -154,8 +153,6 @@ pub struct Target<'a> {
     pub server: &'a Server,
     /// The generator's CPUs; all if there are none.
     pub cpus: &'a [usize],
-    /// Time of an answer without other users, for scripts that compare with it.
-    pub alone: Option<Duration>,
 }
 
 impl Target<'_> {
@@ -166,7 +163,7 @@ impl Target<'_> {
             program: Path::new(program),
             script,
             cpus: self.cpus,
-            alone: self.alone,
+            alone: None,
             interrupt: &interrupt,
         };
         let (service, chapter) = (self.server.service(), self.chapter);

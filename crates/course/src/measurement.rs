@@ -4,7 +4,6 @@ pub mod attempt;
 pub mod chapter_file;
 mod checked;
 pub mod claim;
-pub mod instructions;
 pub mod law;
 pub mod load;
 pub mod record;

@@ -9,7 +9,6 @@ pub mod html;
 pub mod measuring;
 pub mod plots;
 pub mod rows;
-pub mod series;
 pub mod summary;
 pub mod table;
 pub mod way;

@@ -304,10 +304,6 @@ pub(crate) struct Profile {
 }
 
 #[derive(Debug, Args)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each is an option of the command line"
-)]
 pub(crate) struct Capture {
     /// Chapters; all of them if none is named
     #[arg(value_name = "CHAPTER", value_parser = chapter)]
@@ -318,15 +314,12 @@ pub(crate) struct Capture {
     /// Measure and write nothing: fail if a derived file differs from its record
     #[arg(long, conflicts_with = "derive")]
     pub(crate) verify: bool,
-    /// Instead: prove each chapter once more, and keep the result beside earlier proofs
-    #[arg(long, conflicts_with_all = ["derive", "verify"])]
-    pub(crate) series: bool,
     /// Instead: record the output of `look` on each chapter's problem under its load, in ten seconds
-    #[arg(long, conflicts_with_all = ["derive", "verify", "series"])]
+    #[arg(long, conflicts_with_all = ["derive", "verify"])]
     pub(crate) look: bool,
     /// Instead: chapter 7 in a small emulated machine with so many NUMA nodes
     #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
-    #[arg(conflicts_with_all = ["derive", "verify", "series"])]
+    #[arg(conflicts_with_all = ["derive", "verify"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]

@@ -141,13 +141,6 @@ impl Build<'_> {
         Ok(Graded { server, contract })
     }
 
-    pub(crate) fn example(&self, name: &str) -> Result<PathBuf, CompileError> {
-        let package = self.chapter.package();
-        let mut cargo = self.cargo(&package);
-        cargo.args(["--example", name]);
-        built(cargo, &package, name, self.interrupt)
-    }
-
     /// The server and the machine's first program, with everything linked in, to addresses that are
     /// fixed: the machine has no library, and no room for debug information.
     pub(crate) fn for_a_machine(&self) -> Result<(PathBuf, PathBuf), CompileError> {

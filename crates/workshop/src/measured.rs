@@ -11,6 +11,7 @@ use course::bench::rounds::Bench;
 use course::measurement::chapter_file::ChapterFile;
 use course::measurement::reference;
 use course::report::capture::Capture;
+use statistics::profile::ProfileKind;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::UpstreamOf;
@@ -32,7 +33,7 @@ pub(crate) struct Order {
     pub(crate) profiles: bool,
     /// Measures the chapter's table of variants.
     pub(crate) matrix: bool,
-    /// Takes heap profiles, instructions and baselines, if the chapter has them.
+    /// Takes heap profiles and baselines, if the chapter has them.
     pub(crate) counts: bool,
     /// The services' upstream.
     pub(crate) upstream: UpstreamOf,
@@ -60,12 +61,33 @@ impl Order {
 pub(crate) struct Measured {
     /// Seconds after compiling.
     pub(crate) seconds: f64,
-    /// Seconds until the verdict.
-    pub(crate) decided_s: f64,
-    /// Record and folded stacks.
+    /// Record and stacks.
     pub(crate) capture: Capture,
-    /// Profiles for other people's viewers, in pprof's or dhat's format, by file name.
+    /// CPU profiles with every frame, in pprof's format, by file name.
     pub(crate) files: Vec<(String, Vec<u8>)>,
+}
+
+impl Measured {
+    /// Keeps a profile's stacks, and those of its other formats that say more.
+    fn keep(&mut self, data: ProfileData) {
+        let profile = &data.profile;
+        for (format, bytes) in data.formats {
+            match (profile.kind, format) {
+                (ProfileKind::Cpu, "pb.gz") => {
+                    self.files
+                        .push((format!("{}.pb.gz", profile.name()), bytes));
+                }
+                (ProfileKind::Heap, "json") => {
+                    let json = String::from_utf8_lossy(&bytes).into_owned();
+                    self.capture.dhat.insert(profile.dhat_name(), json);
+                }
+                _ => {}
+            }
+        }
+        self.capture
+            .folded
+            .insert(profile.folded_name(), data.folded);
+    }
 }
 
 pub(crate) fn measure(
@@ -85,14 +107,9 @@ pub(crate) fn measure(
     compile::announce(&format!(
         "{least:.0} to {most:.0} s of load, and the verdict"
     ));
-    let (mut heap, mut example) = (None, None);
+    let mut heap = None;
     if order.counts && file.heap_profiles().is_some() {
         heap = build.programs(&["heap".to_owned()])?.counted;
-    }
-    if order.counts
-        && let Some(counting) = file.instructions()
-    {
-        example = Some(build.example(&counting.example)?);
     }
     let mut programs = build.programs(&file.claims.root_cause().features)?;
     let database = order.database.as_deref().unwrap_or_default();
@@ -107,7 +124,6 @@ pub(crate) fn measure(
     let terminal = Terminal::new();
     let counting = Counting {
         heap: heap.as_deref(),
-        example: example.as_deref(),
     };
     let recorded = recording::record(&recording::Order {
         bench: Bench {
@@ -133,19 +149,19 @@ pub(crate) fn measure(
     });
     let recorded = recorded.map_err(|error| exit::of_run(&error, interrupt))?;
     drop(terminal);
-    Ok(Measured {
+    let mut measured = Measured {
         seconds: recorded.seconds,
-        decided_s: recorded.decided_s,
-        files: recorded.profiles.iter().filter_map(viewer_file).collect(),
+        files: Vec::new(),
         capture: Capture {
             record: recorded.record,
-            folded: recorded
-                .profiles
-                .into_iter()
-                .map(|data| (data.profile.folded_name(), data.folded))
-                .collect(),
+            folded: BTreeMap::new(),
+            dhat: BTreeMap::new(),
         },
-    })
+    };
+    for data in recorded.profiles {
+        measured.keep(data);
+    }
+    Ok(measured)
 }
 
 /// The chapter's file with the claims that can be shown before this upstream, and with as many triplets as were asked for.
@@ -176,16 +192,6 @@ fn claims(chapter: &Chapter, order: &Order) -> Result<ChapterFile, CliError> {
         file.rounds.pairs = triplets;
     }
     Ok(file)
-}
-
-fn viewer_file(data: &ProfileData) -> Option<(String, Vec<u8>)> {
-    let (format, bytes) = data
-        .formats
-        .iter()
-        .find(|(format, _)| matches!(*format, "pb.gz" | "json"))?;
-    let profile = &data.profile;
-    let name = format!("{}.{}.{format}", profile.variant, profile.kind.key());
-    Some((name, bytes.clone()))
 }
 
 /// Looks up a chapter's figures that were published elsewhere.

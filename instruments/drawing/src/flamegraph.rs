@@ -18,6 +18,7 @@ use statistics::figures;
 use statistics::profile::ProfileKind;
 
 pub use self::boxes::Boxes;
+pub use self::plumbing::shortened;
 use crate::canvas::escaped;
 
 /// Folded stacks that cannot be drawn.

@@ -29,9 +29,19 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Returns its name among the profiles of a record: `problem.cpu`.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.variant, self.kind.key())
+    }
+
     /// Returns the name of the file with its folded stacks, beside the record.
     pub fn folded_name(&self) -> String {
-        format!("{}.{}.folded", self.variant, self.kind.key())
+        self.name() + ".folded"
+    }
+
+    /// Returns the name of the file in dhat's format, beside the record.
+    pub fn dhat_name(&self) -> String {
+        self.name() + ".json"
     }
 
     /// Returns the number of samples in which the CPUs had nothing to do.

@@ -53,7 +53,6 @@ fn main() -> Result<(), Failed> {
                 chapter: 1,
                 server: &server,
                 cpus: &placement.generator,
-                alone: None,
             };
             let outcome = target.load_by(generator, &load)?;
             let facts = &outcome.generator;

@@ -1,7 +1,9 @@
 //! Readings of dhat's heap profiles, beyond what dhat's own viewer shows.
 
+use std::collections::btree_map::{BTreeMap, Entry};
+
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The part of dhat's JSON (format version 2) that is needed here.
 #[derive(Debug, Deserialize)]
@@ -59,6 +61,43 @@ impl HeapProfile {
             bytes,
             folded: lines.concat(),
         })
+    }
+}
+
+/// Merges the stacks of dhat's JSON that differ only in how often a function calls itself in a row. A recursive sort
+/// has thousands of these. Sums stay what they were; the largest use of a merged stack (`mb`, `mbk`) is an upper limit.
+///
+/// # Errors
+///
+/// Fails if it is not dhat's JSON.
+pub fn without_recursion(json: &[u8]) -> Result<String, serde_json::Error> {
+    let mut file: Map<String, Value> = serde_json::from_slice(json)?;
+    let points: Vec<Map<String, Value>> =
+        serde_json::from_value(file.remove("pps").unwrap_or_default())?;
+    let mut merged: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    for mut point in points {
+        if let Some(Value::Array(frames)) = point.get_mut("fs") {
+            frames.dedup();
+        }
+        match merged.entry(point["fs"].to_string()) {
+            Entry::Vacant(first) => {
+                first.insert(point);
+            }
+            Entry::Occupied(mut sum) => add(sum.get_mut(), &point),
+        }
+    }
+    let points: Vec<Value> = merged.into_values().map(Value::from).collect();
+    file.insert("pps".to_owned(), points.into());
+    serde_json::to_string(&file)
+}
+
+/// Adds the figures of one program point to those of another.
+fn add(sum: &mut Map<String, Value>, point: &Map<String, Value>) {
+    for (name, value) in sum {
+        let other = point.get(name).and_then(Value::as_u64);
+        if let (Some(one), Some(other)) = (value.as_u64(), other) {
+            *value = (one + other).into();
+        }
     }
 }
 
@@ -128,6 +167,18 @@ mod tests {
         let profile = HeapProfile::read(json).expect("dhat's JSON");
         assert_eq!(profile.folded, "main;<T as U>::grow 2\n");
         assert_eq!((profile.blocks, profile.bytes), (2, 64));
+    }
+
+    #[test]
+    fn recursion_is_merged_and_sums_stay() {
+        let json = br#"{"dhatFileVersion":2,"pps":[{"tb":64,"tbk":2,"fs":[3,2,2,2,1]},{"tb":6,"tbk":1,"fs":[3,2,1]},
+            {"tb":5,"tbk":4,"fs":[3,1]}],
+            "ftbl":["[root]","0x1: main (a.rs:1:1)","0x2: sort (b.rs:2:2)","0x3: grow (c.rs:3:3)"]}"#;
+        let merged = without_recursion(json).expect("dhat's JSON");
+        let profile = HeapProfile::read(merged.as_bytes()).expect("dhat's JSON");
+        assert_eq!(profile.folded, "main;grow 4\nmain;sort;grow 3\n");
+        assert_eq!((profile.blocks, profile.bytes), (7, 75));
+        assert_eq!(without_recursion(merged.as_bytes()).expect("JSON"), merged);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! all of it.
 
 mod baselines;
-mod counts;
+mod heap;
 mod outside;
 
 use std::cell::OnceCell;
@@ -50,8 +50,7 @@ pub struct Order<'a> {
     pub profiles: bool,
     /// `true` to measure the chapter's table of variants.
     pub matrix: bool,
-    /// Programs for a capture's heap profiles and instructions. With `Some`, the baselines are measured, too,
-    /// if the chapter has any.
+    /// Programs for a capture's counts. With `Some`, the baselines are measured, too, if the chapter has any.
     pub counts: Option<Counting<'a>>,
 }
 
@@ -61,8 +60,6 @@ pub struct Order<'a> {
 pub struct Counting<'a> {
     /// The server that counts allocations.
     pub heap: Option<&'a Path>,
-    /// The example whose instructions are counted.
-    pub example: Option<&'a Path>,
 }
 
 /// A record with its profiles and times.
@@ -70,8 +67,6 @@ pub struct Counting<'a> {
 pub struct Recorded {
     /// Time that it took, in seconds.
     pub seconds: f64,
-    /// Time until the verdict, without profiles and further measurements, in seconds.
-    pub decided_s: f64,
     /// The record, from which everything shown is derived.
     pub record: Record,
     /// The profiles with their data.
@@ -120,7 +115,6 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
         references: order.references.clone(),
         rounds: Vec::new(),
         profiles: Vec::new(),
-        instructions: Vec::new(),
     };
     let (proof_began, decided_s) = (Instant::now(), OnceCell::new());
     let mut proof = proof::run(&bench, order.variant, &|proof| {
@@ -153,13 +147,9 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     if order.matrix {
         proof.rounds.extend(proof::matrix(&bench)?);
     }
-    let mut instructions = Vec::new();
     if let Some(counting) = &order.counts {
-        if let Some(heap) = counting.heap {
-            proof.profiles.extend(counts::heap_profiles(&bench, heap)?);
-        }
-        if let Some(example) = counting.example {
-            instructions = counts::instructions(&bench, example)?;
+        if let Some(program) = counting.heap {
+            proof.profiles.extend(heap::profiles(&bench, program)?);
         }
         if nginx.is_none() {
             nginx = Nginx::start(&bench, order.folder)?;
@@ -175,11 +165,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     }
     Ok(Recorded {
         seconds: began.elapsed().as_secs_f64(),
-        decided_s,
-        record: Record {
-            instructions,
-            ..with(&nothing_yet, &proof)
-        },
+        record: with(&nothing_yet, &proof),
         profiles: proof.profiles,
     })
 }

@@ -57,7 +57,7 @@ pub enum RunError {
     /// The chapter's contract tests could not be run, for this reason.
     #[error("the contract tests could not be run: {0}")]
     Contract(String),
-    /// nginx, Go or valgrind failed or is missing.
+    /// nginx or Go failed or is missing.
     #[error("{0}")]
     Outside(String),
     /// Ctrl-C.

@@ -20,7 +20,6 @@ pub use self::{
 use crate::measurement::{
     checked,
     claim::{Claims, Role},
-    instructions::Counting,
     law::Law,
     load::Exchange,
 };
@@ -355,7 +354,7 @@ impl ChapterFile {
             named.push(("law", name));
         }
         for extra in &self.extras {
-            named.extend(extra.scenario());
+            named.push(extra.scenario());
         }
         if let Some(name) = &self.rounds.await_profile_scenario {
             named.push(("rounds.await_profile_scenario", name));
@@ -421,14 +420,6 @@ impl ChapterFile {
     pub fn heap_profiles(&self) -> Option<(f64, &str)> {
         self.extras.iter().find_map(|extra| match extra {
             Extra::Heap { seconds, scenario } => Some((*seconds, scenario.as_str())),
-            _ => None,
-        })
-    }
-
-    /// Returns the instructions to count.
-    pub fn instructions(&self) -> Option<&Counting> {
-        self.extras.iter().find_map(|extra| match extra {
-            Extra::Instructions(counting) => Some(counting),
             _ => None,
         })
     }

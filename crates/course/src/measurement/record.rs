@@ -10,7 +10,6 @@ use statistics::Looks;
 use crate::measurement::{
     chapter_file::{self, ChapterFile},
     claim::{Claim, PROBLEM, Quantity, Role, WORK_CPU},
-    instructions::Instructions,
     reference::Published,
 };
 use drawing::profile::Profile;
@@ -42,9 +41,6 @@ pub struct Record {
     pub rounds: Vec<Round>,
     /// Profiles taken beside the rounds.
     pub profiles: Vec<Profile>,
-    /// Instructions counted beside them, where the chapter asks for it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub instructions: Vec<Instructions>,
 }
 
 /// The commit that was measured.

@@ -1,12 +1,10 @@
 //! Recorded evidence of one chapter, as the folder `flamegraphs/chapterN/`:
 //!
-//! - The measured data are `capture.json`, the [`Record`], and `VARIANT.KIND.folded`, the stacks of its profiles.
-//!   Profiles in pprof's format (`VARIANT.KIND.pb.gz`) and dhat's (`VARIANT.heap.json`) may stand beside them.
-//!   Nothing is derived from those.
+//! - The measured data are `capture.json`, the [`Record`], and the stacks of its profiles: `VARIANT.KIND.folded`, and
+//!   `VARIANT.heap.json` in dhat's format. The stacks of CPU profiles are [`shortened`]. Profiles in pprof's format
+//!   (`VARIANT.cpu.pb.gz`), which have every frame, may stand beside them. Nothing is derived from those.
 //! - Everything else is derived from the measured data, byte for byte the same on any machine: Markdown (`table.md`,
-//!   `rounds.md`, `environment.md`, `published.md`, `matrix.md`, `baselines.md`, `instructions.md`, `values.md`),
-//!   flamegraphs (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
-//! - `agreement.md` is the output of the study `agreement`.
+//!   `published.md`, `matrix.md`, `values.md`), flamegraphs (`VARIANT.KIND.svg`) and `plots/*.svg`.
 
 mod error;
 mod variants;
@@ -16,6 +14,7 @@ use std::{collections::BTreeMap, fs, io, path::Path};
 pub use self::error::CaptureError;
 pub(crate) use self::error::stacks_error;
 use self::error::{io_error, not_a_record};
+use crate::analysis::heap::{self, HeapProfile};
 use crate::analysis::verdict::{Analysis, analyse};
 use crate::measurement::{
     claim::PROBLEM,
@@ -26,7 +25,7 @@ use crate::report::{
     plots::{self, Series},
     table,
 };
-use drawing::flamegraph::{self, Picture};
+use drawing::flamegraph::{self, Picture, shortened};
 use drawing::folded;
 use drawing::profile::Profile;
 use statistics::figures;
@@ -35,8 +34,14 @@ use statistics::profile::ProfileKind;
 /// The record's file in a capture.
 pub const RECORD: &str = "capture.json";
 
-/// Table that the study `agreement` makes.
-const AGREEMENT: &str = "agreement.md";
+/// Frames of the runtime by which still pictures name threads and find handlers: `report::boxes` asks for them.
+const LANDMARKS: [&str; 4] = [
+    "__libc_start_main",
+    "BlockingTask",
+    "worker::run",
+    "::answer::{{closure}}",
+];
+
 /// Texts of files, by their path within a folder, `/` between parts.
 pub type Files = BTreeMap<String, String>;
 
@@ -47,6 +52,8 @@ pub struct Capture {
     pub record: Record,
     /// Folded stacks, by [`Profile::folded_name`].
     pub folded: Files,
+    /// Heap profiles in dhat's format, by [`Profile::dhat_name`]. Files of a capture hold their stacks in no other form.
+    pub dhat: Files,
 }
 
 impl Capture {
@@ -58,19 +65,39 @@ impl Capture {
     pub fn read(folder: &Path) -> Result<Self, CaptureError> {
         let path = folder.join(RECORD);
         let record = parse(&read(&path)?, &path)?;
-        let mut stacks = Files::new();
-        for profile in &record.profiles {
-            let name = profile.folded_name();
-            let path = folder.join(&name);
-            let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+        Self::of(record, |name| {
+            let path = folder.join(name);
+            fs::read_to_string(&path).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => CaptureError::NoStacks { path },
                 _ => CaptureError::Io { path, error },
-            })?;
-            stacks.insert(name, text);
+            })
+        })
+    }
+
+    /// Makes a capture of a record and the texts of its profiles' files.
+    fn of(
+        record: Record,
+        text_of: impl Fn(&str) -> Result<String, CaptureError>,
+    ) -> Result<Self, CaptureError> {
+        let (mut folded, mut dhat) = (Files::new(), Files::new());
+        for profile in &record.profiles {
+            let name = profile.folded_name();
+            if profile.kind == ProfileKind::Heap {
+                let file = profile.dhat_name();
+                let json = text_of(&file)?;
+                let heap = HeapProfile::read(json.as_bytes())
+                    .map_err(|error| not_a_record(Path::new(&file), &error))?;
+                folded.insert(name, heap.folded);
+                dhat.insert(file, json);
+            } else {
+                let text = text_of(&name)?;
+                folded.insert(name, text);
+            }
         }
         Ok(Self {
             record,
-            folded: stacks,
+            folded,
+            dhat,
         })
     }
 
@@ -87,14 +114,41 @@ impl Capture {
             .map_err(|error| not_a_record(&path, &error))?;
         json.push('\n');
         // Derive from the text of the file, not from memory: a reader of the file must get the same bytes.
-        let as_read = Self {
-            record: parse(&json, &path)?,
-            folded: self.folded.clone(),
-        };
-        let mut files = as_read.derived()?;
-        files.extend(self.folded.clone());
+        let mut files = self.stack_files()?;
+        let as_read = Self::of(parse(&json, &path)?, |name| match files.get(name) {
+            Some(text) => Ok(text.clone()),
+            None => Err(CaptureError::NoStacks {
+                path: folder.join(name),
+            }),
+        })?;
+        files.extend(as_read.derived()?);
         files.insert(RECORD.to_owned(), json);
         write_all(folder, &files)
+    }
+
+    /// Returns the files with the profiles' stacks, without what nothing shows: most of the runtime's frames, which are
+    /// nine tenths of a CPU profile's stacks, and recursion.
+    fn stack_files(&self) -> Result<Files, CaptureError> {
+        let mut kept = LANDMARKS.to_vec();
+        kept.extend(self.record.chapter.law.frames().iter().map(String::as_str));
+        let mut files = Files::new();
+        for (name, json) in &self.dhat {
+            let merged = heap::without_recursion(json.as_bytes())
+                .map_err(|error| not_a_record(Path::new(name), &error))?;
+            files.insert(name.clone(), merged);
+        }
+        for profile in &self.record.profiles {
+            let stacks = self.stacks(profile);
+            let kept = match profile.kind {
+                ProfileKind::Heap => continue,
+                ProfileKind::Await => stacks.to_owned(),
+                ProfileKind::Cpu => {
+                    shortened(stacks, &kept).map_err(|error| stacks_error(profile, error.into()))?
+                }
+            };
+            files.insert(profile.folded_name(), kept);
+        }
+        Ok(files)
     }
 
     /// Judges the record.
@@ -113,12 +167,8 @@ impl Capture {
         let mut files = Files::new();
         for (name, text) in [
             ("table.md", table::table(record, &analysis)),
-            ("rounds.md", table::rounds(record)),
-            ("environment.md", table::environment(record)),
             ("published.md", table::published(record)),
             ("matrix.md", table::matrix(record)),
-            ("baselines.md", table::baselines(record)),
-            ("instructions.md", table::instructions(record)),
             ("values.md", table::values(record, &analysis, &self.folded)),
         ] {
             files.insert(name.to_owned(), text);
@@ -126,8 +176,12 @@ impl Capture {
         for (name, svg) in self.plots() {
             files.insert(format!("plots/{name}.svg"), svg);
         }
-        for (name, svg) in self.flamegraphs()? {
-            files.insert(format!("{name}.svg"), svg);
+        for profile in &record.profiles {
+            // No page shows those of heap profiles.
+            if profile.kind != ProfileKind::Heap {
+                let name = format!("{}.svg", profile.name());
+                files.insert(name, self.flamegraph(profile)?);
+            }
         }
         // A chapter without a table has no file of it.
         files.retain(|_, text| !text.is_empty());
@@ -170,7 +224,14 @@ impl Capture {
         plots
     }
 
-    /// Draws the flamegraphs, by name such as `problem.cpu` or `diff.cpu`.
+    /// Draws a profile's flamegraph.
+    fn flamegraph(&self, profile: &Profile) -> Result<String, CaptureError> {
+        let picture = Picture::of(profile, &self.record.chapter.package);
+        flamegraph::draw(self.stacks(profile), &picture)
+            .map_err(|error| stacks_error(profile, error))
+    }
+
+    /// Draws the flamegraphs and their differences, by name such as `problem.cpu` or `diff.cpu`.
     ///
     /// # Errors
     ///
@@ -179,9 +240,7 @@ impl Capture {
         let mut drawn = Vec::new();
         let package = &self.record.chapter.package;
         for profile in &self.record.profiles {
-            let svg = flamegraph::draw(self.stacks(profile), &Picture::of(profile, package))
-                .map_err(|error| stacks_error(profile, error))?;
-            drawn.push((format!("{}.{}", profile.variant, profile.kind.key()), svg));
+            drawn.push((profile.name(), self.flamegraph(profile)?));
         }
         for kind in [ProfileKind::Cpu, ProfileKind::Await] {
             let (Some(before), Some(after)) = (
@@ -335,7 +394,7 @@ pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
             let name = format!("{prefix}{}", entry.file_name().display());
             let kind = Path::new(&name).extension();
             let is_ours = kind.is_some_and(|kind| kind == "svg" || kind == "md");
-            if is_ours && name != AGREEMENT && !derived.contains_key(&name) {
+            if is_ours && !derived.contains_key(&name) {
                 left_over.push(name);
             }
         }

@@ -106,7 +106,7 @@ fn words_for_flamegraph(capture: &Capture, name: &str) -> String {
         .record
         .profiles
         .iter()
-        .find(|profile| name == format!("{}.{}", profile.variant, profile.kind.key()));
+        .find(|profile| name == profile.name());
     let Some(profile) = profile else {
         return "What the fix took away. Widths are the problem's; red frames have a smaller share in the fix, blue ones a \
                 larger. It says nothing of speed: once a wait is gone, what is left has a larger share. What only the \

@@ -4,18 +4,15 @@ mod matrix;
 mod rounds;
 mod values;
 
-use std::fmt::Write as _;
-
-use crate::analysis::{baseline, verdict::Analysis};
-use crate::measurement::{claim::LoadMetric, record::Record};
+use crate::analysis::verdict::Analysis;
+use crate::measurement::record::Record;
 
 pub use self::{
     matrix::matrix,
-    rounds::rounds,
     values::{anchors, values},
 };
-pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds_in_full};
-use crate::report::rows::{known, rows};
+pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds};
+use crate::report::rows::rows;
 use drawing::table::{Column, Table, sentence_case};
 use statistics::figures;
 
@@ -49,11 +46,6 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// Formats a table with its provenance below it.
-fn sourced(table: &Table, record: &Record) -> String {
-    format!("{}\n{}", table.markdown(), provenance(record))
-}
-
 /// Formats the provenance of figures in one line, for below each table.
 fn provenance(record: &Record) -> String {
     let tools = record.environment.tools.iter();
@@ -67,65 +59,6 @@ fn provenance(record: &Record) -> String {
         record.environment.in_a_line(),
         tools.join(", "),
     )
-}
-
-/// Formats the programs that do the same work in a row each, the solution first; empty if none was measured.
-pub fn baselines(record: &Record) -> String {
-    let measured = baseline::baselines(record);
-    if measured.is_empty() {
-        return String::new();
-    }
-    let mut rows = Vec::new();
-    for one in measured {
-        rows.push(vec![
-            one.service,
-            known(one.requests_per_second, |value| {
-                LoadMetric::RequestsPerSecond.text(value)
-            }),
-            known(one.of_the_solutions, figures::percent),
-            known(one.p50_ms, |value| LoadMetric::P50Ms.text(value)),
-            known(one.p99_ms, |value| LoadMetric::P99Ms.text(value)),
-        ]);
-    }
-    let columns = [
-        Column::text("service"),
-        Column::figures("requests per second"),
-        Column::figures("of the solution's"),
-        Column::figures("median"),
-        Column::figures("99th percentile"),
-    ];
-    sourced(&Table::new(columns, rows), record)
-}
-
-/// Formats counted instructions; empty if none were counted.
-pub fn instructions(record: &Record) -> String {
-    let (Some(counting), Some(first)) =
-        (record.chapter.instructions(), record.instructions.first())
-    else {
-        return String::new();
-    };
-    let rows = record.instructions.iter().map(|count| {
-        vec![
-            format!("`{}`", count.variant),
-            figures::ratio(count.per_round),
-            figures::percent(count.per_round / first.per_round),
-        ]
-    });
-    let columns = [
-        Column::text(""),
-        Column::figures(format!("instructions a {}", counting.unit)),
-        Column::figures(format!("of the {}'s", first.variant)),
-    ];
-    sourced(&Table::new(columns, rows.collect()), record)
-}
-
-/// Formats the machine and the tools, as a list.
-pub fn environment(record: &Record) -> String {
-    let mut text = String::new();
-    for (name, value) in environment_rows(record) {
-        let _ = writeln!(text, "- {name}: {value}");
-    }
-    text
 }
 
 /// Returns the machine and the tools, name by name.

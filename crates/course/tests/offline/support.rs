@@ -132,7 +132,6 @@ pub(crate) fn record() -> Record {
         references: reference::look_up(FIGURES, "seed-figures.toml", &chapter.reference).unwrap(),
         chapter,
         rounds,
-        instructions: Vec::new(),
         profiles: vec![
             profile(PROBLEM, ProfileKind::Cpu, 9, Some(750)),
             profile(PROBLEM, ProfileKind::Await, 20_000, None),
@@ -142,7 +141,12 @@ pub(crate) fn record() -> Record {
     }
 }
 
-fn profile(variant: &str, kind: ProfileKind, samples: u64, capacity: Option<u64>) -> Profile {
+pub(crate) fn profile(
+    variant: &str,
+    kind: ProfileKind,
+    samples: u64,
+    capacity: Option<u64>,
+) -> Profile {
     Profile {
         variant: variant.to_owned(),
         kind,

@@ -4,7 +4,6 @@ mod difference;
 mod gallery;
 mod look;
 mod measuring;
-mod series;
 mod way;
 
 use course::report::capture;
@@ -22,9 +21,6 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     }
     let workshop = Workshop::find()?;
     let chapters = workshop.chosen(&options.chapters)?;
-    if options.series {
-        return series::record(&workshop, &chapters);
-    }
     if options.look {
         return look::record(&workshop, &chapters);
     }
@@ -49,7 +45,6 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     }
     if options.chapters.is_empty() && (options.verify || options.derive) {
         measuring::derive(&workshop, options.verify)?;
-        series::derive(&workshop, options.verify)?;
         gallery::derive(&workshop, options.verify)?;
         way::derive(&workshop, options.verify)?;
     }
@@ -73,7 +68,6 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
         files::replace(&folder.join(name), bytes)?;
     }
     difference::derive(workshop, chapter, false)?;
-    series::keep(workshop, &measured)?;
     let verdict = measured.capture.analysis().verdict;
     println!(
         "chapter {}: {}. {}",

@@ -93,7 +93,7 @@ fn print(report: &Report, format: Format) -> Result<(), CliError> {
 }
 
 fn write(folder: &Path, data: &ProfileData) -> Result<Vec<PathBuf>, CliError> {
-    let stem = format!("{}.{}", data.profile.variant, data.profile.kind.key());
+    let stem = data.profile.name();
     let mut files = vec![("folded", data.folded.as_bytes())];
     files.extend(data.formats.iter().map(|(e, bytes)| (*e, bytes.as_slice())));
     files

@@ -1,5 +1,5 @@
 //! Stacks without the frames that carry every request. Consecutive frames of the runtime and the framework become
-//! one box, so that the reader's own frames stand out. The folded file keeps all of them.
+//! one box, so that the reader's own frames stand out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -43,12 +43,57 @@ pub(super) fn fold(folded: &str) -> Result<String, NoCount> {
         frames.dedup();
         *merged.entry(frames.join(";")).or_default() += count;
     }
+    Ok(lines(&merged))
+}
+
+/// Shortens stacks to what their picture shows, because a runtime's long names are most of a file of stacks. A run that
+/// becomes one box keeps its first frame, the first frame of each crate, its last frame, and the frames whose names
+/// contain one of `kept`. A function that calls itself is kept once. Pictures of both have the same boxes.
+///
+/// # Errors
+///
+/// Returns an error if a line has no count.
+pub fn shortened(folded: &str, kept: &[&str]) -> Result<String, NoCount> {
+    let mut merged: BTreeMap<String, u64> = BTreeMap::new();
+    for stack in stacks(folded) {
+        let (frames, count) = stack?;
+        let frames: Vec<&str> = frames.split(';').collect();
+        let mut short: Vec<&str> = Vec::new();
+        let mut rest = frames.as_slice();
+        while let Some(first) = rest.first() {
+            let length = run(rest).max(1);
+            if length > 1 {
+                short.extend(shortened_run(&rest[..length], kept));
+            } else if short.last() != Some(first) {
+                short.push(first);
+            }
+            rest = &rest[length..];
+        }
+        *merged.entry(short.join(";")).or_default() += count;
+    }
+    Ok(lines(&merged))
+}
+
+fn shortened_run<'a>(run: &[&'a str], kept: &[&str]) -> Vec<&'a str> {
+    let mut crates = BTreeSet::new();
+    let mut short = Vec::new();
+    for (at, frame) in run.iter().enumerate() {
+        let is_first_of_crate = carrier(frame).is_some() && crates.insert(crate_of(frame));
+        let is_end = at == 0 || at + 1 == run.len();
+        if is_first_of_crate || is_end || kept.iter().any(|name| frame.contains(name)) {
+            short.push(*frame);
+        }
+    }
+    short
+}
+
+fn lines(counts: &BTreeMap<String, u64>) -> String {
     let mut text = String::new();
-    for (frames, count) in merged {
+    for (frames, count) in counts {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{frames} {count}");
     }
-    Ok(text)
+    text
 }
 
 fn parts(frames: &str) -> Vec<Part<'_>> {
@@ -120,4 +165,29 @@ fn named(places: &BTreeSet<usize>) -> String {
     let mut names: Vec<&str> = places.iter().map(|place| carriers()[*place].part).collect();
     names.dedup();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shortened_stacks_give_the_same_boxes() {
+        let folded = "tokio worker;clone3;start_thread;tokio::runtime::run;core::ops::call;tokio::task::poll;\
+                      hyper::server::poll;hyper::dispatch;app::read;core::slice::sort;core::slice::sort;memcmp 7\n\
+                      tokio worker;tokio::runtime::run;tokio::task::poll;tokio::task::BlockingTask::poll;app::sum 2\n\
+                      main;std::rt::start;app::main;tokio::park;tokio::park;epoll_wait 1\n";
+        let short = shortened(folded, &["BlockingTask"]).expect("stacks with counts");
+        assert_eq!(fold(&short), fold(folded));
+        assert!(short.len() < folded.len(), "{short}");
+        for kept in [
+            "BlockingTask",
+            "hyper::server",
+            "app::read;core::slice::sort;memcmp 7",
+        ] {
+            assert!(short.contains(kept), "{kept} is not in {short}");
+        }
+        assert!(!short.contains("tokio::task::poll"), "{short}");
+        assert_eq!(shortened(&short, &["BlockingTask"]), Ok(short));
+    }
 }

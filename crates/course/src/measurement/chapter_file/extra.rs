@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::measurement::{checked, instructions::Counting};
+use crate::measurement::checked;
 
 /// A measurement beside the claims, taken when a capture is recorded unless it says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,8 +25,6 @@ pub enum Extra {
         /// The scenario. dhat slows every allocation by some microseconds.
         scenario: String,
     },
-    /// Instructions of some variants.
-    Instructions(Counting),
 }
 
 /// Other programs that do what the chapter's service does.
@@ -46,12 +44,11 @@ pub struct Baselines {
 
 impl Extra {
     /// Returns the scenario that it names, with its place in the file.
-    pub(super) fn scenario(&self) -> Option<(&'static str, &str)> {
+    pub(super) fn scenario(&self) -> (&'static str, &str) {
         match self {
-            Self::Connections { scenario } => Some(("extras.connections.scenario", scenario)),
-            Self::Baselines(baselines) => Some(("extras.baselines.scenario", &baselines.scenario)),
-            Self::Heap { scenario, .. } => Some(("extras.heap.scenario", scenario)),
-            Self::Instructions(_) => None,
+            Self::Connections { scenario } => ("extras.connections.scenario", scenario),
+            Self::Baselines(baselines) => ("extras.baselines.scenario", &baselines.scenario),
+            Self::Heap { scenario, .. } => ("extras.heap.scenario", scenario),
         }
     }
 }
@@ -69,11 +66,9 @@ pub(crate) fn renew(chapter: &mut Map<String, Value>) {
         extras
             .push(serde_json::json!({ "kind": "heap", "seconds": seconds, "scenario": scenario }));
     }
-    for kind in ["baselines", "instructions"] {
-        if let Some(Value::Object(mut extra)) = chapter.remove(kind) {
-            extra.insert("kind".to_owned(), kind.into());
-            extras.push(extra.into());
-        }
+    if let Some(Value::Object(mut extra)) = chapter.remove("baselines") {
+        extra.insert("kind".to_owned(), "baselines".into());
+        extras.push(extra.into());
     }
     if !extras.is_empty() {
         chapter.insert("extras".to_owned(), extras.into());

@@ -56,7 +56,7 @@ pub(super) fn rounds(record: &Record) -> Markup {
             "Unanswered requests were still waiting when the round ended, so their latencies are unknown. "
             "\"over\" marks a figure that depends on them: the true one is at least as large."
         }
-        (scrolled(&table::rounds_in_full(record), "All rounds", "raw"))
+        (scrolled(&table::rounds(record), "All rounds", "raw"))
     };
     section("rounds", "All rounds", &content)
 }

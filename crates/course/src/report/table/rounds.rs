@@ -1,6 +1,5 @@
-//! Tables of the rounds' raw figures.
+//! The rounds' raw figures.
 
-use super::sourced;
 use crate::measurement::{
     claim::LoadMetric,
     record::{Purpose, Record, Round},
@@ -10,63 +9,35 @@ use drawing::table::{Column, Table};
 use engine::outcome::{GeneratorKind, Outcome};
 use statistics::figures;
 
-/// A figure of a round: its heading in the book (if it appears there), its heading in the report, and the
-/// function that formats it.
-type Shown = (Option<&'static str>, &'static str, Figure);
-type Figure = fn(&Round) -> String;
+/// A figure of a round: its heading, and the function that formats it.
+type Shown = (&'static str, fn(&Round) -> String);
 
 const COLUMNS: [Shown; 9] = [
-    (Some("answers"), "answers", |round| {
+    ("answers", |round| {
         figures::count(round.outcome.completed as f64)
     }),
-    (Some("requests per second"), "a second", |round| {
+    ("a second", |round| {
         LoadMetric::RequestsPerSecond.text(round.outcome.requests_per_second)
     }),
-    (Some("median"), "median", |round| {
-        LoadMetric::P50Ms.text_of(&round.outcome)
-    }),
-    (Some("p99"), "p99", |round| {
-        LoadMetric::P99Ms.text_of(&round.outcome)
-    }),
-    (None, "slowest", |round| {
+    ("median", |round| LoadMetric::P50Ms.text_of(&round.outcome)),
+    ("p99", |round| LoadMetric::P99Ms.text_of(&round.outcome)),
+    ("slowest", |round| {
         figures::milliseconds(round.outcome.latency.max_ms)
     }),
-    (None, "unanswered", |round| {
+    ("unanswered", |round| {
         figures::count(round.outcome.unfinished as f64)
     }),
-    (Some("errors"), "errors", |round| {
+    ("errors", |round| {
         figures::count(round.outcome.error_count() as f64)
     }),
-    (Some("generator"), "generator CPU", |round| {
-        cpu_share(&round.outcome)
-    }),
-    (Some("server CPU"), "server CPU", |round| {
+    ("generator CPU", |round| cpu_share(&round.outcome)),
+    ("server CPU", |round| {
         known(round.server_cpu_s, |s| format!("{s:.2} s"))
     }),
 ];
 
 fn cpu_share(outcome: &Outcome) -> String {
     known(outcome.generator.cpu_share, figures::percent)
-}
-
-/// Formats every round's raw figures, for the book.
-pub fn rounds(record: &Record) -> String {
-    let mut columns = Vec::new();
-    for (book, _, figure) in COLUMNS {
-        columns.extend(book.map(|head| (head, figure)));
-    }
-    let in_book = table(
-        record,
-        |round| purpose_in_words(round.purpose).to_owned(),
-        &columns,
-    );
-    sourced(&in_book, record)
-}
-
-/// Collects the rounds' raw figures with more columns, for the report.
-pub(crate) fn rounds_in_full(record: &Record) -> Table {
-    let columns = COLUMNS.map(|(_, report, figure)| (report, figure));
-    table(record, purpose_and_generator, &columns)
 }
 
 fn purpose_and_generator(round: &Round) -> String {
@@ -77,16 +48,17 @@ fn purpose_and_generator(round: &Round) -> String {
     }
 }
 
-fn table(record: &Record, why: fn(&Round) -> String, columns: &[(&str, Figure)]) -> Table {
+/// Collects every round's raw figures.
+pub(crate) fn rounds(record: &Record) -> Table {
     let mut rows = Vec::new();
     for (place, round) in record.rounds.iter().enumerate() {
         let mut row = vec![
             (place + 1).to_string(),
-            why(round),
+            purpose_and_generator(round),
             round.variant.clone(),
             round.scenario.clone(),
         ];
-        for (_, figure) in columns {
+        for (_, figure) in COLUMNS {
             row.push(figure(round));
         }
         rows.push(row);
@@ -97,8 +69,8 @@ fn table(record: &Record, why: fn(&Round) -> String, columns: &[(&str, Figure)])
         Column::text("variant"),
         Column::text("scenario"),
     ];
-    for (head, _) in columns {
-        heads.push(Column::figures(*head));
+    for (head, _) in COLUMNS {
+        heads.push(Column::figures(head));
     }
     Table::new(heads, rows)
 }

@@ -6,12 +6,11 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use crate::analysis::{
     baseline,
     finding::{Finding, median_of},
-    measured::gains,
     prediction::{self, cpu_of, sleeps_of},
     verdict::Analysis,
 };
 use crate::measurement::{
-    claim::{LoadMetric, PROBLEM, Quantity, Role},
+    claim::{LoadMetric, PROBLEM, Role},
     record::{Purpose, Record, Round},
 };
 use drawing::profile::Profile;
@@ -38,16 +37,12 @@ pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, St
     values.variants(record);
     values.alone(record);
     values.elsewhere(record, analysis);
-    values.guardrails(record, analysis);
+    values.guardrails(analysis);
     for one in baseline::baselines(record) {
         let name = format!("baseline-{}-share", one.key());
         values.add(&name, share(one.of_the_solutions));
     }
     values.profiles(record, folded);
-    for count in &record.instructions {
-        let name = format!("{}-instructions", count.variant);
-        values.add(&name, figures::ratio(count.per_round));
-    }
     for published in &record.references {
         let name = format!("published-{}", published.figure.replace('.', "-"));
         values.add(&name, published.value.clone());
@@ -79,27 +74,21 @@ impl Values {
         self.0.push((name.to_owned(), value));
     }
 
-    /// Adds the verdict, the command and the machine.
+    /// Adds the verdict and the number of users.
     fn run(&mut self, record: &Record, analysis: &Analysis) {
         self.add("verdict", analysis.verdict.kind.to_string());
         self.add("reason", analysis.verdict.reason.clone());
-        self.add("command", format!("`{}`", record.command));
-        let date = record.started.get(..10).unwrap_or(&record.started);
-        self.add("date", date.to_owned());
-        self.add("commit", format!("`{}`", record.commit.in_short()));
-        self.add("machine", record.environment.in_a_line());
         let users = record.chapter.effect_scenario().users;
         self.add("users", figures::count(users.into()));
     }
 
     /// Adds the claims in the effect's scenario.
     fn claims(&mut self, analysis: &Analysis) {
-        let (predicted, problem, solution, sentence) = match analysis.prediction.clone() {
-            Some(law) => (Some(law.ratio), law.problem, law.solution, law.sentence),
-            None => (None, None, None, unknown()),
+        let (predicted, solution, sentence) = match analysis.prediction.clone() {
+            Some(law) => (Some(law.ratio), law.solution, law.sentence),
+            None => (None, None, unknown()),
         };
         self.add("predicted-ratio", ratio(predicted));
-        self.add("predicted-problem", count(problem));
         self.add("predicted-solution", count(solution));
         self.add("prediction", sentence);
         if let Some(off) = analysis.of(Role::Prediction).find_map(Finding::off) {
@@ -179,21 +168,11 @@ impl Values {
         }
     }
 
-    /// Adds the bystanders' latency, from the schedule and as a closed loop would measure it.
+    /// Adds the bystanders' latency.
     fn bystander(&mut self, record: &Record, variant: &str) {
-        for (name, is_scheduled, quantile) in [
-            ("p50", true, 0.5),
-            ("p99", true, 0.99),
-            ("service-p99", false, 0.99),
-        ] {
+        for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
             let ms = prediction::median_of(&record.effect_rounds(), variant, |round| {
-                let bystander = round.outcome.bystander.as_ref()?;
-                let latency = if is_scheduled {
-                    &bystander.latency
-                } else {
-                    &bystander.service_latency
-                };
-                latency.at(quantile)
+                round.outcome.bystander.as_ref()?.latency.at(quantile)
             });
             if let Some(ms) = ms {
                 let name = format!("{variant}-bystander-{name}");
@@ -231,32 +210,18 @@ impl Values {
                     &format!("{stem}-predicted-solution"),
                     count(most.map(f64::round)),
                 );
-                let of_most = match (fix, most) {
-                    (Some(fix), Some(most)) => Some(fix / most),
-                    _ => None,
-                };
-                self.add(&format!("{stem}-share"), share(of_most));
             }
         }
     }
 
-    fn guardrails(&mut self, record: &Record, analysis: &Analysis) {
+    fn guardrails(&mut self, analysis: &Analysis) {
         for finding in analysis.of(Role::Guardrail) {
             let quantity = &finding.claim.quantity;
             let name = quantity.key().replace('_', "-");
             if finding.claim.ratio.is_some() {
                 self.add(&format!("kept-{name}"), share(finding.ratio));
             }
-            if *quantity == Quantity::WorkShare {
-                self.add("problem-work-share", share(finding.problem));
-                self.add("solution-work-share", share(finding.fix));
-                let counted: Vec<&Round> = record.rounds_for(Purpose::RootCause).collect();
-                let kept = match gains(&finding.claim, &record.compared(&counted)) {
-                    Some(kept) => kept.ratio(),
-                    None => None,
-                };
-                self.add(&format!("kept-{name}-while-counted"), share(kept));
-            } else if finding.claim.ratio.is_none() {
+            if finding.claim.ratio.is_none() {
                 let unit = finding.claim.unit;
                 self.add(&format!("problem-{name}"), text(unit, finding.problem));
                 self.add(&format!("solution-{name}"), text(unit, finding.fix));

@@ -3,8 +3,10 @@
 use std::{fs, path::Path};
 
 use crate::report::captured::{capture, has};
+use crate::support::profile;
 use course::measurement::reference::Published;
 use course::report::capture::{self, Capture, CaptureError};
+use statistics::profile::ProfileKind;
 
 fn written() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -34,7 +36,6 @@ fn deriving_again_changes_nothing_and_other_tools_files_may_stay() {
     capture::verify(folder.path(), published()).unwrap();
     capture::derive(folder.path(), published()).unwrap();
     fs::write(folder.path().join("problem.cpu.pb.gz"), [0x1f, 0x8b]).unwrap();
-    fs::write(folder.path().join("agreement.md"), "a study's").unwrap();
     capture::verify(folder.path(), published()).unwrap();
 }
 
@@ -56,12 +57,51 @@ fn a_figure_typed_by_hand_is_found() {
 fn files_that_are_missing_or_left_over_are_named() {
     let folder = written();
     let path = |name| folder.path().join(name);
-    fs::rename(path("diff.cpu.svg"), path("old.cpu.svg")).unwrap();
-    has(&stale(&folder), &["diff.cpu.svg: missing"]);
+    fs::rename(path("problem.cpu.svg"), path("old.cpu.svg")).unwrap();
+    has(&stale(&folder), &["problem.cpu.svg: missing"]);
     capture::derive(folder.path(), published()).unwrap();
     has(&stale(&folder), &["old.cpu.svg: left over"]);
     fs::remove_file(path("solution.await.folded")).unwrap();
     has(&stale(&folder), &["solution.await.folded: missing"]);
+}
+
+#[test]
+fn frames_that_no_picture_shows_are_not_kept() {
+    let mut full = capture();
+    full.folded.insert(
+        "solution.cpu.folded".to_owned(),
+        "worker;tokio::runtime::run;core::ops::call;tokio::task::poll;hyper::dispatch;hyper::poll;chapter1::read 710\n"
+            .to_owned(),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    full.write(folder.path()).unwrap();
+    assert_eq!(
+        text(folder.path(), "solution.cpu.folded"),
+        "worker;tokio::runtime::run;hyper::dispatch;hyper::poll;chapter1::read 710\n"
+    );
+    let kept = Capture::read(folder.path()).unwrap();
+    assert_eq!(kept.flamegraphs().unwrap(), full.flamegraphs().unwrap());
+}
+
+#[test]
+fn stacks_of_a_heap_profile_are_read_from_dhats_file() {
+    let mut capture = capture();
+    let taken = profile("problem", ProfileKind::Heap, 3, None);
+    let json = r#"{"pps":[{"tb":8,"tbk":1,"fs":[1,2,2]},{"tb":16,"tbk":2,"fs":[1,2]}],
+        "ftbl":["[root]","0x1: clone (a.rs:1:1)","0x2: sort (b.rs:2:2)"]}"#;
+    capture.dhat.insert(taken.dhat_name(), json.to_owned());
+    capture.record.profiles.push(taken);
+    let folder = tempfile::tempdir().unwrap();
+    capture.write(folder.path()).unwrap();
+    capture::verify(folder.path(), published()).unwrap();
+    has(
+        &text(folder.path(), "values.md"),
+        &["problem-heap-top-share -->\n100 %\n"],
+    );
+    let there = Capture::read(folder.path()).unwrap();
+    assert_eq!(there.folded["problem.heap.folded"], "sort;clone 3\n");
+    fs::remove_file(folder.path().join("problem.heap.json")).unwrap();
+    has(&stale(&folder), &["problem.heap.json: missing"]);
 }
 
 #[test]

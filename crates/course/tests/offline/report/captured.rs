@@ -1,6 +1,6 @@
 //! A capture that was never recorded, and a way to look at what is drawn from it.
 
-use course::report::capture::Capture;
+use course::report::capture::{Capture, Files};
 
 use crate::support::record;
 
@@ -36,5 +36,6 @@ pub(crate) fn capture() -> Capture {
         folded: folded
             .map(|(name, text)| (name.to_owned(), text.to_owned()))
             .into(),
+        dhat: Files::new(),
     }
 }
