@@ -164,7 +164,7 @@ pub(crate) fn readable(duration: Duration) -> String {
     } else {
         (seconds * 1e6, "µs")
     };
-    format!("{} {unit}", ecosystem::three_digits(value))
+    format!("{} {unit}", ecosystem::figures::three_digits(value))
 }
 
 #[cfg(test)]

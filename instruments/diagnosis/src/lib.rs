@@ -9,7 +9,6 @@
 
 pub mod descriptors;
 pub mod evidence;
-mod figures;
 mod finding;
 pub mod maps;
 mod neighbours;

@@ -1,12 +1,12 @@
 //! All findings together, for people and as data.
 
+use ecosystem::{WaitKind, figures};
+
 use std::fmt;
 
-use ecosystem::WaitKind;
 use serde::Serialize;
 
 use crate::evidence::{Answers, Connections, Evidence, Place, Requests, View};
-use crate::figures;
 use crate::finding::{Finding, Level};
 use crate::rules::{RULES, after, is_inside};
 use crate::thresholds::{CPU_LOST, LISTED, MANY_WORKERS, MUCH_OF_ALL};
@@ -189,7 +189,7 @@ impl Report {
         let mut head = format!(
             "In {:.0} s {} requests were answered",
             self.seconds,
-            figures::count(outcomes.finished)
+            figures::count(outcomes.finished as f64)
         );
         let answers = &outcomes.answers;
         let mut classes = Vec::new();
@@ -200,7 +200,7 @@ impl Report {
             (answers.server_errors, "5xx"),
         ] {
             if count > 0 {
-                classes.push(format!("{} {class}", figures::count(count)));
+                classes.push(format!("{} {class}", figures::count(count as f64)));
             }
         }
         // If all answers are successes, the classes are no news.
@@ -210,7 +210,7 @@ impl Report {
         if outcomes.dropped > 0 {
             head = format!(
                 "{head}, and {} were given up{}",
-                figures::count(outcomes.dropped),
+                figures::count(outcomes.dropped as f64),
                 outcomes.dropped_after
             );
         }

@@ -1,9 +1,8 @@
 //! Waits of requests, added up over the routes that meet them at the same line.
 
-use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
+use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind, figures};
 
 use crate::evidence::{Evidence, Place, Requests, Route, innermost_line};
-use crate::figures;
 use crate::thresholds::{MUCH_OF_ALL, MUCH_OF_ROUTE, PART_OF_SEVERAL, QUEUE};
 
 /// Requests that wait for the same thing at the same line.

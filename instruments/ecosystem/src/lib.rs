@@ -13,14 +13,14 @@
 //! ```
 //!
 //! Names of threads and routes may come from clients or other programs, and contain anything: [`printable()`] makes them
-//! safe to print.
+//! safe to print. Numbers for people are written by [`figures`].
 
 mod crate_of;
+pub mod figures;
 mod names;
 mod printable;
 mod role;
 mod tables;
-mod three_digits;
 pub mod thresholds;
 mod waits;
 
@@ -32,5 +32,4 @@ pub use names::{
 };
 pub use printable::printable;
 pub use role::Role;
-pub use three_digits::three_digits;
 pub use waits::{BODY_OF, BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind, WaitRow, wait_in, waits};

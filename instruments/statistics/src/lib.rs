@@ -6,12 +6,12 @@
 //! 6(1), 1908). The tests simulate how often it misses the truth, and METHODOLOGY.md has the tables.
 
 pub mod counters;
-pub mod figures;
 pub mod metric;
 pub mod profile;
 pub mod rounds;
 pub mod verdict;
 
+pub use ecosystem::figures;
 use special::Beta as _;
 
 /// The servers of a comparison.

@@ -1,4 +1,4 @@
-//! The faults that people reported, as the services of `examples/field`: `look` names each, and none in those without.
+//! The faults that people reported, as the services of `diagnosis/tests/field`: `look` names each, and none in those without.
 //!
 //! A busy machine can hide a fault, or look like one: each service has some attempts, of which one has to be right.
 
@@ -284,7 +284,7 @@ fn without(options: &[&str], wanted: impl Fn(&Case, &Value) -> bool) -> Vec<&'st
 
 /// The folder with the services.
 fn build() -> PathBuf {
-    let field = root().join("examples/field");
+    let field = root().join("instruments/diagnosis/tests/field");
     succeed(cargo("build --locked --quiet --target-dir target/test").current_dir(&field));
     field.join("target/test/debug")
 }

@@ -62,7 +62,7 @@ fn weekly_the_field_compiles_without_a_warning_and_its_tests_pass() {
     for words in ["clippy --all-targets --quiet", "test --quiet"] {
         let mut field = cargo(&format!("{words} --locked --target-dir target/test"));
         field.env("RUSTFLAGS", "-D warnings");
-        succeed(field.current_dir(root().join("examples/field")));
+        succeed(field.current_dir(root().join("instruments/diagnosis/tests/field")));
     }
 }
 

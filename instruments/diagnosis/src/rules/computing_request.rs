@@ -1,9 +1,8 @@
 //! Requests compute for most of their time, although no thread is busy: the same work is done again for each of them.
 
-use ecosystem::WaitKind;
+use ecosystem::{WaitKind, figures};
 
 use crate::evidence::Evidence;
-use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::rules::blocked_worker::are_threads_kept;
 use crate::threads::seen::{computes, is_told, is_watched_request, most_frequent, place};

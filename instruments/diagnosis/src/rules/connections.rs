@@ -1,9 +1,8 @@
 //! Connections that are opened for each request, wait to be accepted, are held back, or are shared by many requests.
 
-use ecosystem::WaitKind;
+use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Connections, Evidence, Peers, Requests};
-use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::rules::blocked_worker::are_threads_kept;
 use crate::rules::calls;

@@ -1,7 +1,9 @@
 //! Requests that end badly: given up by their clients, cut by a time limit, or answered with an error of this service.
 
+use ecosystem::WaitKind;
+use ecosystem::figures::{self, count};
+
 use crate::evidence::{Evidence, Place, Requests, Route};
-use crate::figures::{self, count};
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{waits, waits_for_itself};
 use crate::thresholds::{
@@ -9,7 +11,6 @@ use crate::thresholds::{
     SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
 };
 use crate::waiting::Waiting;
-use ecosystem::WaitKind;
 
 /// Most requests are given up, and work goes on for nobody.
 pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
@@ -61,8 +62,8 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
         Words {
             headline: format!(
                 "{} of {} requests were given up{}, before they had an answer{at}.",
-                count(cut),
-                count(ended),
+                count(cut as f64),
+                count(ended as f64),
                 after(requests)
             ),
             seen,
@@ -111,8 +112,8 @@ fn cut_by_limit(
 ) -> Words {
     let mut headline = format!(
         "{} of {} requests were cut by a time limit (408 or 504)",
-        count(cut),
-        count(ended)
+        count(cut as f64),
+        count(ended as f64)
     );
     let (mut cause, mut fix) = (String::new(), String::new());
     if let Some(again) = again {

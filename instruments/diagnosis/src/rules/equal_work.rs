@@ -3,10 +3,9 @@
 //! Nobody sees the arguments of a call. Three signs together tell such requests from many that ask for different things:
 //! most requests of the route pass the line by, many are there at once, and at other times none is.
 
-use ecosystem::WaitKind;
+use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Evidence, Requests};
-use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::thresholds::{ABSENT, EQUAL_AT_ONCE, EQUAL_WORK_WEIGHT, MUCH_OF_ROUTE, PASSES_BY};
 use crate::waiting::Waiting;

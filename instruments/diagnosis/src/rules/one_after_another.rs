@@ -1,9 +1,8 @@
 //! A request awaits one call after the other, at several lines of one function, where it could await them together.
 
-use ecosystem::WaitKind;
+use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Evidence, Place, Requests, Route};
-use crate::figures;
 use crate::finding::{Finding, Level, Words};
 use crate::thresholds::{FOLLOWED, LISTED_LINE, ONE_AFTER_ANOTHER_WEIGHT, TOGETHER};
 use crate::waiting::parts;

@@ -1,9 +1,8 @@
 //! Requests wait for one task that lets them go: it stands still now and then, or it has one request after the other.
 
-use ecosystem::WaitKind;
+use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Evidence, Release, Requests, innermost_line};
-use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::threads::seen::Inside;
 use crate::thresholds::{

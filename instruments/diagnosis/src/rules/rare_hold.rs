@@ -1,12 +1,12 @@
 //! Now and then a thread that runs requests does not yield for long: shares of the time hardly show that.
 
+use ecosystem::{WaitKind, figures};
+
 use crate::evidence::Evidence;
-use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::rules::computing_worker::{Computing, held};
 use crate::threads::Hold;
 use crate::thresholds::{BUSY, HELD_LONG, HOLD_MOMENTS, RARE_HOLD_WEIGHT};
-use ecosystem::WaitKind;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let Some(threads) = &evidence.threads else {

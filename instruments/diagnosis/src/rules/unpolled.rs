@@ -1,7 +1,8 @@
 //! Futures that a request has and does not poll keep what they hold.
 
+use ecosystem::figures;
+
 use crate::evidence::{Evidence, Unpolled, innermost_line};
-use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::thresholds::{UNPOLLED_REQUESTS, UNPOLLED_WEIGHT};
 

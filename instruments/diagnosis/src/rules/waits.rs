@@ -1,9 +1,8 @@
 //! Most of a route's time goes to a lock, a pool, a connection, a limit, a queue or the clients.
 
-use ecosystem::WaitKind;
+use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Evidence, Place, Requests};
-use crate::figures;
 use crate::finding::{Finding, Level, Words};
 use crate::rules::{equal_work, waits_for_itself};
 use crate::thresholds::{

@@ -1,13 +1,13 @@
 //! Requests wait for each other, or for what nobody gives back: nothing of a route finishes.
 
+use ecosystem::{WaitKind, figures};
+
 use crate::evidence::{Evidence, Place, Requests};
-use crate::figures;
 use crate::finding::{Finding, Words};
 use crate::thresholds::{
     A_HOLDER, ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL, STUCK_WEIGHT, WAITERS_HOLD_WEIGHT,
 };
 use crate::waiting::{Waiting, is_of_holders, parts};
-use ecosystem::WaitKind;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();

@@ -1,7 +1,6 @@
 //! `duel init`: writes the workflows that guard a repository.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -35,8 +34,6 @@ const FRAMEWORKS: [&str; 10] = [
 ];
 /// Load to begin with, which the reader replaces.
 const REQUESTS: &str = "--get / --users 50";
-/// Size in bytes from which source files are not searched.
-const LARGEST_SOURCE: u64 = 1 << 20;
 
 /// Writes both workflows, and prints what to check.
 pub(super) fn run(options: &Init) -> Result<Exit, CliError> {
@@ -100,18 +97,14 @@ impl Found {
                 ));
             }
             let program = format!("./target/release/{}", service.name);
-            // Another crate of the workspace may read the settings.
-            let mut folders = service.folders.iter();
-            let how = folders.find_map(|folder| told_its_port(&sources(folder)));
-            run = if let Some(how) = how {
-                how.replace("PROGRAM", &program)
-            } else {
+            run = format!("{program} --port {{port}}");
+            if options.run.is_none() {
                 notes.push(format!(
-                    "{} may be told its port in another way than by --port: {{port}} in `run` is where it goes.",
+                    "Check `run`: {} gets its port by `--port {{port}}`, and in the variable PORT. If it takes the port \
+                     in another way, write that there, such as `SHOP_PORT={{port}} {program}`.",
                     service.name
                 ));
-                format!("{program} --port {{port}}")
-            };
+            }
         }
         Ok(Self {
             build: options.build.clone().unwrap_or(build),
@@ -184,8 +177,6 @@ fn default_branch(git: &Git) -> String {
 /// A program of a cargo workspace.
 struct Service {
     name: String,
-    /// The folders of all packages, its own first.
-    folders: Vec<PathBuf>,
     /// Number of other programs.
     others: usize,
 }
@@ -209,21 +200,18 @@ impl Service {
         };
         let metadata: Value = serde_json::from_slice(&said.stdout)
             .map_err(|_| unknown("cargo's description of this workspace cannot be read"))?;
-        let (mut programs, mut folders) = (Vec::new(), Vec::new());
+        let mut programs = Vec::new();
         for package in metadata["packages"].as_array().into_iter().flatten() {
             let mut dependencies = package["dependencies"].as_array().into_iter().flatten();
             let is_web = dependencies.any(|one| {
                 let name = one["name"].as_str().unwrap_or_default();
                 FRAMEWORKS.contains(&name)
             });
-            let manifest = package["manifest_path"].as_str().unwrap_or_default();
-            let folder = Path::new(manifest).parent().unwrap_or(root).to_owned();
-            folders.push(folder.clone());
             let targets = package["targets"].as_array().into_iter().flatten();
             for target in targets.filter(|target| target["kind"][0] == "bin") {
                 let is_default = package["default_run"] == target["name"];
                 let name = target["name"].as_str().unwrap_or_default().to_owned();
-                programs.push((is_web, is_default, name, folder.clone()));
+                programs.push((is_web, is_default, name));
             }
         }
         let others = programs.len().saturating_sub(1);
@@ -232,109 +220,16 @@ impl Service {
         let likely = programs
             .into_iter()
             .max_by_key(|(is_web, is_default, ..)| (*is_web, *is_default));
-        let Some((.., name, folder)) = likely else {
+        let Some((.., name)) = likely else {
             return Err(unknown("no package here has a program"));
         };
-        folders.retain(|other| *other != folder);
-        folders.insert(0, folder);
-        Ok(Self {
-            name,
-            folders,
-            others,
-        })
+        Ok(Self { name, others })
     }
-}
-
-/// Returns the text of all sources of the package in `folder`.
-fn sources(folder: &Path) -> String {
-    let mut text = String::new();
-    let mut folders = vec![folder.join("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension() == Some("rs".as_ref())
-                && let Ok(file) = entry.metadata()
-                && file.len() < LARGEST_SOURCE
-            {
-                text += &fs::read_to_string(path).unwrap_or_default();
-            }
-        }
-    }
-    text
-}
-
-/// Returns the command that tells a program with these sources its port, with `PROGRAM` for the program. The port goes
-/// into an environment variable or an option. `None` if the sources name neither.
-fn told_its_port(sources: &str) -> Option<String> {
-    let mut names = Vec::new();
-    for (index, quote) in sources.match_indices('"') {
-        let rest = &sources[index + quote.len()..];
-        let name = rest.split('"').next().unwrap_or_default();
-        let mut bytes = name.bytes();
-        if name.len() > 3
-            && bytes.all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-        {
-            names.push(name);
-        }
-    }
-    if names.contains(&"PORT") {
-        return Some("PROGRAM".to_owned());
-    }
-    for name in &names {
-        if name.ends_with("_PORT") && !is_of_address(name) {
-            return Some(format!("{name}={{port}} PROGRAM"));
-        }
-    }
-    for name in &names {
-        // A file descriptor is no address.
-        if is_of_address(name) && !name.ends_with("_FD") {
-            return Some(format!("{name}=127.0.0.1:{{port}} PROGRAM"));
-        }
-    }
-    if sources.contains("--port") || sources.contains("clap") && sources.contains("port:") {
-        return Some("PROGRAM --port {port}".to_owned());
-    }
-    None
-}
-
-/// Returns whether a variable of this name holds an address.
-fn is_of_address(name: &str) -> bool {
-    ["ADDR", "BIND", "LISTEN"]
-        .iter()
-        .any(|word| name.contains(word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn how_a_service_is_told_its_port_is_read_from_its_sources() {
-        for (sources, expected) in [
-            (r#"env::var("PORT")"#, Some("PROGRAM")),
-            (
-                r#"const KEY: &str = "WASTEBIN_ADDRESS_PORT";"#,
-                Some("WASTEBIN_ADDRESS_PORT=127.0.0.1:{port} PROGRAM"),
-            ),
-            (
-                r#"["SERVER_LISTEN_FD", "SERVER_PORT"]"#,
-                Some("SERVER_PORT={port} PROGRAM"),
-            ),
-            (
-                r#"std::env::var("SHOP_PORT").unwrap_or("80".into())"#,
-                Some("SHOP_PORT={port} PROGRAM"),
-            ),
-            (
-                "use clap::Parser; struct Cli { port: u16 }",
-                Some("PROGRAM --port {port}"),
-            ),
-            (r#"TcpListener::bind("0.0.0.0:3000")"#, None),
-        ] {
-            assert_eq!(told_its_port(sources).as_deref(), expected, "{sources}");
-        }
-    }
 
     #[test]
     fn the_workflow_is_the_repositorys_own() {

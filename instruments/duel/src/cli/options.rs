@@ -305,8 +305,8 @@ pub(crate) struct Init {
     /// Command that builds the service [default: found out by `cargo metadata`]
     #[arg(long, value_name = "COMMAND")]
     pub build: Option<String>,
-    /// Command that starts the build, with `{port}` in place of its port [default: found out from its
-    /// sources]
+    /// Command that starts the build, with `{port}` in place of its port [default: the program, with
+    /// `--port {port}`]
     #[arg(long, value_name = "COMMAND")]
     pub run: Option<String>,
     /// Address of the action: `OWNER/REPOSITORY/instruments/duel@COMMIT` [default: that of this version, if

@@ -1,7 +1,6 @@
 //! A git revision that is built in a worktree of its own, and started from that build.
 
 mod kept;
-mod submodules;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -26,6 +25,10 @@ pub(super) const GIT: &str = "git:";
 /// Status with which a shell reports that a program does not exist.
 const NOT_FOUND: &str = "exit code 127";
 
+/// Advice for a revision with submodules, whose files git does not check out.
+const SUBMODULES: &str = "the checkout has no files of the submodules in .gitmodules: if the build needs them, begin \
+     --build with `git submodule update --init --recursive && `";
+
 /// Name of the checkout within a temporary folder.
 const SOURCE: &str = "source";
 
@@ -34,8 +37,6 @@ pub(super) struct Revision<'a> {
     /// `base` or `change`.
     name: &'a str,
     root: PathBuf,
-    /// The commit and the command that built it.
-    made_by: String,
     /// The folder within the worktree that the command was called in.
     folder: PathBuf,
     /// Target folder of its build.
@@ -155,7 +156,6 @@ impl<'a> Revision<'a> {
         // The checkout must be newer than the other side's build. Cargo does not rebuild sources that are older
         // than a build.
         let worktree = Worktree::add(git, &commit.hash)?;
-        submodules::check_out(&root, &commit.hash, &worktree.path, say)?;
         let folder = worktree.path.join(&within);
         if !folder.is_dir() {
             return Err(CliError::usage(format!(
@@ -170,19 +170,28 @@ impl<'a> Revision<'a> {
         let ready = Self {
             name,
             root,
-            made_by: format!("{} {build}", commit.hash),
             folder,
             kept,
             worktree,
         };
         say(&format!("{name}: {build} at {commit}"));
-        run_to_end(
+        let modules = ready.worktree.path.join(".gitmodules");
+        let lacks_submodules = modules.is_file() && !build.contains("submodule");
+        if lacks_submodules {
+            say(&format!("{name}: {SUBMODULES}"));
+        }
+        let ended = run_to_end(
             &format!("build of the {name}"),
             &ready.kept.with(build),
             &ready.folder,
             interrupt,
-        )
-        .map_err(failed)?;
+        );
+        ended.map_err(|error| match error {
+            CommandError::Ended { .. } if lacks_submodules => {
+                CliError::new(Exit::Invalid, format!("{error}; {SUBMODULES}"))
+            }
+            error => failed(error),
+        })?;
         match ready.worktree.set_back() {
             Some(file) => Err(CliError::new(
                 Exit::Invalid,
@@ -236,13 +245,6 @@ impl<'a> Revision<'a> {
         let shown = self.within(&file).unwrap_or_default();
         let bytes = fs::read(&image);
         let sha256 = bytes.map(digest).map_err(CliError::because(&shown))?;
-        if !self.kept.had(&file, &image) {
-            self.kept.note(&self.made_by, &sha256);
-        } else if !self.kept.noted(&self.made_by, &sha256) {
-            return Err(self.refused(&format!(
-                "starts {shown}, which an earlier build left there; let --build make it"
-            )));
-        }
         let program = Program {
             file: shown,
             sha256,

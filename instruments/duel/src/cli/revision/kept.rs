@@ -1,34 +1,26 @@
-//! Target folder in which cargo builds a side's revisions. It is kept, so that a revision that differs in one file
-//! builds in seconds. A program in it may therefore be of an earlier revision.
+//! Target folder in which cargo builds a side's revisions. It is kept, so that dependencies are compiled once.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
-
-use engine::service::program::digest;
 
 use terminal::files;
-
-/// Name of the folder of notes on what was built here.
-const NOTES: &str = ".built";
 
 /// A target folder.
 pub(super) struct Kept {
     folder: PathBuf,
-    /// Lock that keeps other comparisons from building there, and the time at which the build began, by the file
-    /// system's clock. `None` for a temporary folder.
-    begun: Option<(File, SystemTime)>,
+    /// Lock that keeps other comparisons from building there; `None` for a temporary folder.
+    _lock: Option<File>,
 }
 
 impl Kept {
     /// Opens the folder of the side `name` in the repository at `root`. It makes a new one in `temporary` if another
     /// comparison uses that folder, or nothing can be written to it. A new folder begins with a copy of `like`, so that
-    /// cargo does not build again what both have in common, such as dependencies.
+    /// cargo does not build again what both have in common, such as dependencies. No program of an earlier build is left.
     pub(super) fn of(root: &Path, name: &str, temporary: &Path, like: Option<&Path>) -> Self {
         let folder = root.join("target/duel").join(name);
-        let (folder, begun) = if let Ok(begun) = locked(&folder, like) {
-            (folder, Some(begun))
+        let (folder, lock) = if let Ok(lock) = locked(&folder, like) {
+            (folder, Some(lock))
         } else {
             let new = temporary.join("target");
             // If the folder cannot be made, cargo prints why.
@@ -38,7 +30,7 @@ impl Kept {
         };
         Self {
             folder: fs::canonicalize(&folder).unwrap_or(folder),
-            begun,
+            _lock: lock,
         }
     }
 
@@ -73,41 +65,10 @@ impl Kept {
 
     #[cfg(not(unix))]
     pub(super) fn link_into(&self, _: impl IntoIterator<Item = PathBuf>) {}
-
-    /// Returns whether `file` was here before this build began. Its times are read from `image`, another name of the
-    /// file, because a link to the file may be newer.
-    pub(super) fn had(&self, file: &Path, image: &Path) -> bool {
-        let Some((_, begun)) = &self.begun else {
-            return false;
-        };
-        if let Ok(image) = fs::metadata(image) {
-            for time in [image.modified(), image.created()].into_iter().flatten() {
-                if time >= *begun {
-                    return false;
-                }
-            }
-        }
-        file.starts_with(&self.folder)
-    }
-
-    /// Remembers the program that a build made. `of` names the build: its commit and its command.
-    pub(super) fn note(&self, of: &str, sha256: &str) {
-        let notes = self.folder.join(NOTES);
-        // Without the note, the same build would be refused the next time, when cargo has nothing to do.
-        let _ = fs::create_dir_all(&notes);
-        let _ = fs::write(notes.join(digest(of)), sha256);
-    }
-
-    /// Returns whether the build `of` made this program the last time.
-    pub(super) fn noted(&self, of: &str, sha256: &str) -> bool {
-        let made = fs::read(self.folder.join(NOTES).join(digest(of)));
-        made.is_ok_and(|made| made == sha256.as_bytes())
-    }
 }
 
-/// Locks the folder in the repository's `target/duel`, which begins with a copy of `like` if it is new. Returns the lock
-/// and the time at which a build begins now.
-fn locked(folder: &Path, like: Option<&Path>) -> io::Result<(File, SystemTime)> {
+/// Locks the folder in the repository's `target/duel`, which begins with a copy of `like` if it is new. Returns the lock.
+fn locked(folder: &Path, like: Option<&Path>) -> io::Result<File> {
     if let Some(above) = folder.parent() {
         files::ignored(above)?;
     }
@@ -115,16 +76,36 @@ fn locked(folder: &Path, like: Option<&Path>) -> io::Result<(File, SystemTime)> 
     fs::create_dir_all(folder)?;
     let mut opening = File::options();
     opening.create(true).write(true).truncate(false);
-    let mut lock = opening.open(folder.join(".lock"))?;
+    let lock = opening.open(folder.join(".lock"))?;
     lock.try_lock()?;
     if is_new {
         begin_like(folder, like);
+    } else {
+        remove_programs(folder)?;
     }
-    // The file system's clock advances in steps of some milliseconds.
-    std::thread::sleep(Duration::from_millis(20));
-    lock.write_all(b"when the last build began\n")?;
-    let begun = lock.metadata()?.modified()?;
-    Ok((lock, begun))
+    Ok(lock)
+}
+
+/// Removes what earlier builds made for use, which cargo links again. Without this, a build that makes no program would be
+/// measured by the program of another revision. What cargo builds from stays.
+fn remove_programs(folder: &Path) -> io::Result<()> {
+    /// Folders of a profile that cargo builds from.
+    const OF_CARGO: [&str; 4] = [".fingerprint", "build", "deps", "incremental"];
+
+    let mut marks = [".fingerprint", ".cargo-lock"].iter();
+    let is_of_profile = marks.any(|mark| folder.join(mark).exists());
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.file_type()?.is_dir() {
+            if !is_of_profile || OF_CARGO.iter().all(|own| name != **own) {
+                remove_programs(&entry.path())?;
+            }
+        } else if !name.to_string_lossy().starts_with('.') && name != "CACHEDIR.TAG" {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Copies what cargo has built in `like` into `folder`, except the programs. Cargo builds what cannot be copied.
@@ -134,27 +115,30 @@ fn begin_like(folder: &Path, like: Option<&Path>) {
     };
     for entry in fs::read_dir(like).into_iter().flatten().flatten() {
         let into = folder.join(entry.file_name());
-        let is_of_cargo = entry.path().is_dir() && entry.file_name() != NOTES;
-        if is_of_cargo && copy(&entry.path(), &into).is_err() {
+        if !entry.path().is_dir() {
+            continue;
+        }
+        if copy(&entry.path(), &into)
+            .and_then(|()| remove_programs(&into))
+            .is_err()
+        {
             // An incomplete copy is worse than none.
             let _ = fs::remove_dir_all(&into);
         }
     }
 }
 
-/// Copies a folder and the times of its files, which cargo compares. Leaves out incremental data and programs.
+/// Copies a folder and the times of its files, which cargo compares. Leaves out incremental data.
 fn copy(from: &Path, into: &Path) -> io::Result<()> {
     /// Name of the folder that rustc keeps for its next run. It is large, and of no use to another checkout.
     const INCREMENTAL: &str = "incremental";
 
-    // Cargo links programs that are missing from a profile's folder again.
-    let is_of_profile = from.join(".fingerprint").is_dir();
     fs::create_dir_all(into)?;
     for entry in fs::read_dir(from)? {
         let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
         if entry.is_dir() && name != INCREMENTAL {
             copy(&entry, &into.join(name))?;
-        } else if entry.is_file() && !is_of_profile {
+        } else if entry.is_file() {
             let time = fs::metadata(&entry)?.modified()?;
             fs::copy(&entry, into.join(&name))?;
             let copied = File::options().append(true).open(into.join(&name))?;
@@ -167,6 +151,7 @@ fn copy(from: &Path, into: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, SystemTime};
 
     #[test]
     fn a_build_begins_with_what_the_other_has_made_but_for_its_program() {
@@ -175,8 +160,10 @@ mod tests {
         for file in [
             ".rustc_info.json",
             ".lock",
-            ".built/0",
+            "CACHEDIR.TAG",
+            "out/shop",
             "release/shop",
+            "release/examples/shop",
             "release/deps/libserde.rlib",
             "release/.fingerprint/serde/dep",
             "release/incremental/shop/0",
@@ -193,8 +180,22 @@ mod tests {
         let copied = fs::metadata(new.join("release/deps/libserde.rlib")).unwrap();
         assert_eq!(copied.modified().unwrap(), long_ago);
         assert!(new.join("release/.fingerprint/serde/dep").is_file());
-        for left_out in ["release/shop", "release/incremental", ".built", ".lock"] {
+        let programs = ["out/shop", "release/shop", "release/examples/shop"];
+        for left_out in [&programs[..], &["release/incremental", ".lock"]].concat() {
             assert!(!new.join(left_out).exists(), "{left_out}");
+        }
+
+        // The next build in the same folder has no program of this one either.
+        locked(&like, None).unwrap();
+        for gone in programs {
+            assert!(!like.join(gone).exists(), "{gone}");
+        }
+        for kept in [
+            "CACHEDIR.TAG",
+            "release/deps/libserde.rlib",
+            "release/incremental/shop/0",
+        ] {
+            assert!(like.join(kept).is_file(), "{kept}");
         }
     }
 }
