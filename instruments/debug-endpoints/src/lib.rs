@@ -174,6 +174,7 @@ mod memory;
 mod memory_left;
 mod metrics;
 mod missing_names;
+mod own_status;
 mod own_thread;
 mod page;
 mod permit;
