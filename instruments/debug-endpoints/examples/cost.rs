@@ -133,7 +133,8 @@ async fn take_profiles(admin: SocketAddr, parameter: &str) -> Result<(), Error> 
 async fn serve(kind: &str) -> Result<(), Error> {
     let mut debug = DebugEndpoints::new();
     if kind == INCIDENTS {
-        debug = debug.record_incidents(Incidents::new().learning_for(Duration::from_secs(60)));
+        let limit = Duration::from_secs(1);
+        debug = debug.record_incidents(Incidents::new().p99_limit(limit));
     }
     if kind == COUNTS {
         debug = debug.count_waits();
