@@ -27,6 +27,8 @@ pub struct RouteLatency {
     pub p50: Option<Duration>,
     /// 99th percentile of the same time, within 7 %.
     pub p99: Option<Duration>,
+    /// Number of timed requests that were answered in that time.
+    pub recent: u64,
     /// Number of timed requests that were answered since the route's first.
     pub timed: u64,
     /// Sum of their times.
@@ -82,6 +84,7 @@ impl Latencies {
                 route: name.clone(),
                 p50: route.quantile(50),
                 p99: route.quantile(99),
+                recent: route.in_both(),
                 timed: route.timed,
                 sum: route.sum,
             });
@@ -132,13 +135,14 @@ impl Route {
         u64::from(self.recent[bucket]) + u64::from(self.before[bucket])
     }
 
+    /// Returns the number of times in both windows.
+    fn in_both(&self) -> u64 {
+        (0..BUCKETS).map(|bucket| self.count(bucket)).sum()
+    }
+
     /// Returns the smallest time that at least `percent` of the times do not exceed, or None if there are no times.
     fn quantile(&self, percent: u64) -> Option<Duration> {
-        let mut all = 0;
-        for bucket in 0..BUCKETS {
-            all += self.count(bucket);
-        }
-        let rank = (all * percent).div_ceil(100);
+        let rank = (self.in_both() * percent).div_ceil(100);
         let mut below = 0;
         for bucket in 0..BUCKETS {
             below += self.count(bucket);
@@ -210,8 +214,10 @@ mod tests {
         near(seen.p50, 10.0);
         near(seen.p99, 800.0);
         assert_eq!((seen.timed, seen.sum), (200, millis(1970 + 2400)));
+        assert_eq!(seen.recent, 200);
         let later = &latencies.all(began + 3 * WINDOW)[0];
         assert_eq!((later.p50, later.p99, later.timed), (None, None, 200));
+        assert_eq!(later.recent, 0);
     }
 
     #[test]

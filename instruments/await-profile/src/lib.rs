@@ -175,7 +175,6 @@ pub use profile::Profile;
 pub use profiler::AwaitProfiler;
 #[doc(hidden)] // For `debug-endpoints`, which tells threads that run requests from others.
 pub use profiler::has_begun_requests;
-pub use registry::RouteTraffic;
 pub use stack::Frames;
 pub use summary::{Quantiles, Remark, RouteSummary, Samples, Summary};
 pub use tail::{Tail, TailFinding, TailGroup, TailPlace, TailRoute};

@@ -1,8 +1,9 @@
 //! Handle that a service keeps.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::counting::{Counting, WaitCounts};
 use crate::error::ProfileError;
@@ -12,7 +13,6 @@ use crate::lock::lock;
 use crate::options::ProfileOptions;
 use crate::probe::Probe;
 use crate::profile::Profile;
-use crate::registry::RouteTraffic;
 use crate::sampler::collect;
 use crate::shared::{Permit, Purpose, Shared};
 use crate::tracked::Tracked;
@@ -90,11 +90,10 @@ impl AwaitProfiler {
         self.shared.registry.latencies()
     }
 
-    /// Returns the registered requests by route: those in flight, and the number that have ended. Response bodies and
-    /// waits for a service are left out. By Little's law, the mean number in flight divided by the number that end a
-    /// second is the mean latency, without a clock for each request.
-    pub fn traffic(&self) -> Vec<RouteTraffic> {
-        self.shared.registry.traffic()
+    /// Returns the number of registered requests of each route that have been in flight for longer than `time`, of those
+    /// that are timed for [`latencies`](Self::latencies). A request that hangs is among them, and has no latency yet.
+    pub fn in_flight_longer_than(&self, time: Duration) -> HashMap<Arc<str>, u64> {
+        self.shared.registry.in_flight_longer_than(time)
     }
 
     /// Counts, from now on, the seconds that requests of each route spend in each kind of wait, for metrics. A thread of

@@ -23,20 +23,8 @@ const TIMED_FIRST: u64 = 32;
 /// Most slots that a shard keeps for further requests; together they take a tenth of a megabyte.
 /// Allocating and freeing a slot costs more than all the rest of registering.
 const MAX_FREE: usize = 1024;
-/// Most requests of a shard that are looked at for one that is being polled.
+/// Most requests of a shard that are looked at for one that is being polled, or for slow ones.
 const MOST_LOOKED_AT: usize = 1024;
-
-/// Requests of one route, as [`AwaitProfiler::traffic`](crate::AwaitProfiler::traffic) returns them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RouteTraffic {
-    /// The route's name.
-    pub route: Arc<str>,
-    /// Requests in flight.
-    pub in_flight: usize,
-    /// Requests that have ended. A rare route may begin at zero again, when its place in the registry was given away.
-    pub ended: u64,
-}
 
 struct Shard {
     slots: Vec<Arc<Slot>>,
@@ -308,25 +296,24 @@ impl Registry {
         }
     }
 
-    /// Returns the requests of each route that has had any: those in flight, and the number that have ended.
-    pub(crate) fn traffic(&self) -> Vec<RouteTraffic> {
-        let mut routes: HashMap<Arc<str>, RouteTraffic> = HashMap::new();
+    /// Returns the number of timed requests of each route that have been in flight for longer than `time`. Looks at some
+    /// requests of each shard, to hold its lock only briefly.
+    pub(crate) fn in_flight_longer_than(&self, time: Duration) -> HashMap<Arc<str>, u64> {
+        let mut routes = HashMap::new();
         for padded in &self.shards {
-            for route in &lock(&padded.shard).routes.counts {
-                if route.is_part || (route.in_flight == 0 && route.ended == 0) {
-                    continue;
+            if padded.len.load(Ordering::Relaxed) == 0 {
+                continue;
+            }
+            let shard = lock(&padded.shard);
+            for slot in shard.slots.iter().take(MOST_LOOKED_AT) {
+                let is_slow = slot.began().is_some_and(|began| began.elapsed() > time);
+                if is_slow && is_timed_for_latency(slot) {
+                    let name = shard.routes.counts[slot.route].name.clone();
+                    *routes.entry(name).or_default() += 1;
                 }
-                let name = route.name.clone();
-                let sum = routes.entry(name.clone()).or_insert(RouteTraffic {
-                    route: name,
-                    in_flight: 0,
-                    ended: 0,
-                });
-                sum.in_flight += route.in_flight;
-                sum.ended += route.ended;
             }
         }
-        routes.into_values().collect()
+        routes
     }
 
     /// Returns the counts by route. A profile keeps them for each of its runs, so there are at most as
@@ -381,8 +368,13 @@ impl Shard {
 
 /// Returns whether the time of this request counts for the latency of its route.
 fn counts_for_latency(slot: &Slot, ending: Ending) -> bool {
+    is_timed_for_latency(slot) && ending != Ending::Dropped
+}
+
+/// Returns whether the time of this request will count for the latency of its route, if it is answered.
+fn is_timed_for_latency(slot: &Slot) -> bool {
     let is_of_tail = matches!(slot.timed, Some((_, Timing::Tail)));
-    !slot.is_part && !is_of_tail && ending != Ending::Dropped
+    slot.timed.is_some() && !slot.is_part && !is_of_tail
 }
 
 /// Returns the index of the shard in which this thread registers its requests.
@@ -497,6 +489,25 @@ mod tests {
         assert!(latencies[0].p50 <= latencies[0].p99 && latencies[0].p99.is_some());
         // The profile knows the times of its own requests alone.
         assert_eq!(registry.routes()["GET /shop"].timed.count, 1);
+    }
+
+    #[test]
+    fn requests_in_flight_are_slow_once_they_take_longer() {
+        let registry = Registry::new();
+        let label = Label::new("GET /shop");
+        let begin = |timing, is_part| {
+            let waker = Waker::noop().clone();
+            registry.insert(&label, waker, is_part, timing)
+        };
+        let _in_flight = [
+            begin(Timing::Latency, false),
+            begin(Timing::Latency, true),
+            begin(Timing::Nothing, false),
+        ];
+        let slow = registry.in_flight_longer_than(Duration::ZERO);
+        assert_eq!(slow, HashMap::from([("GET /shop".into(), 1)]));
+        let hour = Duration::from_secs(3600);
+        assert!(registry.in_flight_longer_than(hour).is_empty());
     }
 
     #[test]

@@ -45,7 +45,8 @@ async fn deadlock() -> &'static str {
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> std::io::Result<()> {
-    let debug = DebugEndpoints::new().record_incidents(Incidents::new());
+    let incidents = Incidents::new().p99_limit(Duration::from_millis(500));
+    let debug = DebugEndpoints::new().record_incidents(incidents);
     let admin = debug
         .listen("127.0.0.1:6060")
         .map_err(std::io::Error::other)?;

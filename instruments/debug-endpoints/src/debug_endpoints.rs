@@ -111,8 +111,8 @@ impl DebugEndpoints {
         self
     }
 
-    /// Records incidents: when the service leaves its usual range, keeps what its threads do and what requests wait
-    /// for. [`Incidents`] defines that range. `/debug/incidents` shows the last ten, and each writes a line with file
+    /// Records incidents: when the service is stuck, too slow or short of something, keeps what its threads do and what
+    /// requests wait for. [`Incidents`] defines when. `/debug/incidents` shows the last ten, and each writes a line with file
     /// and line number to the service's log, through `tracing` or `log`.
     ///
     /// A thread of its own watches from now on, even while the runtime stands still. With a listener it runs until the

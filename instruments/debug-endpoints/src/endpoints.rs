@@ -49,8 +49,8 @@ const INDEX: &str = "\
 /debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
 /debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
 /debug/look?seconds=N                   all of them at once, and what they say together (&format=json)
-/debug/incidents                        what the threads did when the service left its usual range (&format=json)
 /debug/look?seconds=N&tail=99            why the p99 of each route is high, in three lines (&format=json)
+/debug/incidents                        what the threads did when the service was stuck, slow or short of something (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
 

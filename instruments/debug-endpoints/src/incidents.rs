@@ -1,4 +1,5 @@
-//! Incidents: moments at which the service left its usual range, with the stacks and waits of those moments.
+//! Incidents: moments at which the service was stuck, too slow, or short of something, with the stacks and waits of those
+//! moments.
 //!
 //! A thread of its own watches the service, since the runtime is what may stand still. What it judges is in pure state
 //! machines, which are driven by time and observations: [`judge`] by the second, [`workers`] by the step.
@@ -13,13 +14,12 @@ mod delays;
 mod delays;
 pub(crate) mod judge;
 pub(crate) mod kind;
+mod latency;
 pub(crate) mod log_line;
 mod moment;
 pub(crate) mod options;
 mod pace;
 pub(crate) mod recorder;
-mod traffic;
-mod usual;
 pub(crate) mod watcher;
 mod workers;
 

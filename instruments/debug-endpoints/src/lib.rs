@@ -74,7 +74,7 @@
 //! | `/debug/memory?seconds=N` | memory that is live, memory that the allocator keeps, and which of them grows, JSON |
 //! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and data that waits in them (`&format=json`) |
 //! | `/debug/look?seconds=N` | waits, threads, CPU, heartbeat, memory and sockets at once, and what they say together (`&tail=99`, `&format=json`) |
-//! | `/debug/incidents` | the last moments at which the service [left its usual range](Incidents), with stacks (`?format=json`) |
+//! | `/debug/incidents` | the last moments at which the service was [stuck, too slow or short of something](Incidents), with stacks (`?format=json`) |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener also has a list of them at `/`, and the metrics at `/metrics`. Each connection gets one answer, and idle
@@ -174,6 +174,7 @@ mod memory;
 mod memory_left;
 mod metrics;
 mod missing_names;
+mod own_status;
 mod own_thread;
 mod page;
 mod permit;

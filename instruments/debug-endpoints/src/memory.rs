@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::allocator::Allocator;
 use crate::error::EndpointError;
-use crate::metrics::{own_status, status_field};
+use crate::own_status::{own_status, status_field};
 use crate::own_thread::{self, Until};
 use crate::runtimes::Watched;
 

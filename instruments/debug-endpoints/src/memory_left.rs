@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::allocator::Allocator;
 use crate::error::EndpointError;
-use crate::metrics::{own_status, status_field};
+use crate::own_status::{own_status, status_field};
 
 const MIB: u64 = 1 << 20;
 

@@ -1,14 +1,13 @@
 //! Metrics of runtimes and process, as text for Prometheus.
 
 use std::fmt::Write;
-#[cfg(target_os = "linux")]
-use std::{fs::File, os::unix::fs::FileExt, sync::OnceLock};
 
 use await_profile::{RouteLatency, WaitCounts, WaitKind};
 use tokio::runtime::RuntimeMetrics;
 
 use crate::allocator::Allocator;
 use crate::descriptors;
+use crate::own_status::{own_status, status_field};
 use crate::runtimes::{self, Watched};
 
 /// Last line of a text in the format of `OpenMetrics`.
@@ -325,36 +324,11 @@ const OF_STATUS: [(&str, f64, &str, &str); 3] = [
     ),
 ];
 
-/// Reads `/proc/self/status` from a file that stays open, so that it works in a service that is out of file
-/// descriptors.
-#[cfg(target_os = "linux")]
-pub(crate) fn own_status() -> Option<String> {
-    static FILE: OnceLock<Option<File>> = OnceLock::new();
-    let file = FILE.get_or_init(|| File::open("/proc/self/status").ok());
-    // The kernel writes the file anew, some 1,500 bytes, for each read at its beginning.
-    let mut text = vec![0; 8192];
-    let length = file.as_ref()?.read_at(&mut text, 0).ok()?;
-    text.truncate(length);
-    Some(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// Returns nothing: only Linux has it.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn own_status() -> Option<String> {
-    None
-}
-
 /// Prepares the metrics while file descriptors are left and the heap is small. Both may change before somebody asks.
 pub(crate) fn prepare() {
     own_status();
     descriptors::limit();
     Allocator::of_this_process();
-}
-
-/// Returns the number after `name` in the text of `/proc/self/status`.
-pub(crate) fn status_field(status: &str, name: &str) -> Option<f64> {
-    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
-    value.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -391,14 +365,5 @@ mod tests {
         assert!(kind.starts_with("text/plain"));
         assert!(text.starts_with("queries_total 3\n# HELP "), "{text}");
         assert!(!text.contains("# EOF"));
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn the_system_tells_threads_and_memory() {
-        let status = own_status().expect("this is Linux");
-        assert!(status_field(&status, "Threads:").is_some_and(|threads| threads >= 1.0));
-        assert!(status_field(&status, "VmHWM:").is_some_and(|kib| kib > 100.0));
-        assert_eq!(status_field(&status, "NoSuch:"), None);
     }
 }

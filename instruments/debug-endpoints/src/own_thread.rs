@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, oneshot};
 
 use crate::error::EndpointError;
 use crate::memory_left;
-use crate::metrics::{own_status, status_field};
+use crate::own_status::{own_status, status_field};
 use crate::permit;
 use crate::runtimes;
 

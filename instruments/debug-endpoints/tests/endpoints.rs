@@ -71,6 +71,19 @@ fn service(debug: impl FnOnce() -> DebugEndpoints) -> (Runtime, SocketAddr, Sock
 }
 
 #[test]
+fn each_path_of_the_list_has_an_answer() {
+    let _alone = ALONE.lock();
+    let (_runtime, _, admin) = service(DebugEndpoints::new);
+    for line in ask(admin, "/debug").text().lines() {
+        let path = line.split(['?', ' ']).next().expect("a path");
+        let answer = ask(admin, &format!("{path}?seconds=0.05"));
+        // The answer may be that there is nothing yet; a path without a route has an empty one.
+        assert!(!answer.body.is_empty(), "{path}: {}", answer.status);
+    }
+    assert!(ask(admin, "/debug/nothing").body.is_empty());
+}
+
+#[test]
 fn each_endpoint_answers_on_the_service_and_on_a_listener() {
     let _alone = ALONE.lock();
     let (_runtime, own, admin) = service(|| trusting().metrics(|| Ok("orders_total 3\n".into())));

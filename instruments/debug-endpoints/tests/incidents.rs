@@ -9,6 +9,7 @@
 mod common;
 
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io::Write, thread};
@@ -103,6 +104,19 @@ fn log_text() -> String {
     lines.join("\n")
 }
 
+/// Asks so many times, sixteen at once.
+fn ask_often(service: SocketAddr, path: &str, times: usize) {
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                for _ in 0..times / 16 {
+                    ask(service, path);
+                }
+            });
+        }
+    });
+}
+
 /// Blocks its worker, as a call to a slow disk does. A busy machine takes its time to look.
 async fn stalls() -> &'static str {
     thread::sleep(Duration::from_secs(3));
@@ -177,21 +191,44 @@ fn a_deadlock_is_one_incident_that_goes_on() {
 }
 
 #[test]
+fn a_p99_over_the_limit_is_recorded_with_the_limit() {
+    async fn slow() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let _alone = ALONE.lock();
+    let incidents = Incidents::new().p99_limit(Duration::from_millis(5));
+    let service = Service::start(incidents, |app| app.route("/slow", get(slow)));
+    // One of sixteen is timed, and a hundred are judged.
+    ask_often(service.own, "/slow", 2_000);
+    let incident = service.incident("latency", "GET /slow");
+    let says = incident["sentences"][0].as_str().expect("a sentence");
+    assert!(
+        says.starts_with("The p99 of GET /slow was ") && says.ends_with("its limit is 5.0 ms."),
+        "{incident}"
+    );
+}
+
+#[test]
 fn requests_that_hang_are_recorded_with_what_they_wait_for() {
+    static HOLDS: AtomicBool = AtomicBool::new(false);
     static LOCK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     async fn waits() {
         let _guard = LOCK.lock().await;
-        std::future::pending::<()>().await;
+        if HOLDS.load(Relaxed) {
+            std::future::pending::<()>().await;
+        }
     }
     let _alone = ALONE.lock();
-    // Nothing is learned, so all that is over the floor is out of range.
     let incidents = Incidents::new()
-        .learning_for(Duration::ZERO)
-        .in_flight_over(20)
+        .p99_limit(Duration::from_millis(500))
         .without_stacks();
     let service = Service::start(incidents, |app| app.route("/wait", get(waits)));
-    let _hang: Vec<_> = (0..40).map(|_| service.send("/wait")).collect();
-    let incident = service.incident("in_flight", "GET /wait");
+    ask_often(service.own, "/wait", 2_000);
+    HOLDS.store(true, Relaxed);
+    let _hang: Vec<_> = (0..160).map(|_| service.send("/wait")).collect();
+    let incident = service.incident("latency", "of the requests in flight were in");
+    let says = incident["sentences"][0].as_str().expect("a sentence");
+    assert!(says.contains("longer than 500 ms"), "{incident}");
     assert!(
         incident["waits"].to_string().contains("Mutex"),
         "{incident}"

@@ -14,7 +14,7 @@ pub(crate) enum Cpu {
 /// State of a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// In its usual range.
+    /// In its range.
     #[default]
     Usual,
     /// Out of its range, and not confirmed.

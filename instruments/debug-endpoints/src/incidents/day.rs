@@ -1,120 +1,33 @@
-//! A day of traffic, in virtual time: what is an incident, and what is not.
+//! Hours of a service in virtual time: what is an incident, and what is not.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+
+use fastrand::Rng;
 
 use crate::incidents::condition::Cpu;
 use crate::incidents::judge::{Event, Judge, Second};
 use crate::incidents::kind::Kind;
+use crate::incidents::latency::{FEWEST, RouteSeen};
 use crate::incidents::options::Incidents;
-use crate::incidents::traffic::{RouteSeen, Seen};
 
 const SECOND: Duration = Duration::from_secs(1);
 const DAY: u64 = 86_400;
 
-/// Looks at the requests in flight, each second.
-const LOOKS: usize = 10;
+/// Limit for the 99th percentile.
+const LIMIT: Duration = Duration::from_millis(500);
 
-/// Numbers that look random: `SplitMix64` (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    /// Returns a number from 0 to 1, without 1.
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Returns an exponentially distributed number with this mean.
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.next()).ln()
-    }
-}
-
-/// Traffic of one route: requests a second, and the time of a request in seconds, at a second of the day.
-struct Route {
-    name: &'static str,
-    rate: fn(u64) -> f64,
-    time: fn(u64, &mut Random) -> f64,
-}
-
-/// Requests of a route in flight: how many end in each of the coming looks.
-#[derive(Default)]
-struct InFlight {
-    now: usize,
-    ends: VecDeque<usize>,
-}
-
-impl InFlight {
-    /// Lets the time between two looks go by, and returns how many requests ended.
-    fn step(&mut self, arrivals: &[f64]) -> u64 {
-        let mut ended = self.ends.pop_front().unwrap_or_default();
-        self.now -= ended;
-        for time in arrivals {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let looks = (time * LOOKS as f64) as usize;
-            if looks == 0 {
-                ended += 1;
-                continue;
-            }
-            if self.ends.len() < looks {
-                self.ends.resize(looks, 0);
-            }
-            self.ends[looks - 1] += 1;
-            self.now += 1;
-        }
-        ended as u64
-    }
-
-    /// Returns the requests of a second, and the smallest number in flight.
-    fn second(&mut self, route: &Route, at: u64, random: &mut Random) -> (RouteSeen, usize) {
-        let mut seen = RouteSeen::default();
-        let mut least = usize::MAX;
-        let mut next = random.exponential(1.0 / (route.rate)(at));
-        for look in 1..=LOOKS {
-            let mut times = Vec::new();
-            while next < look as f64 / LOOKS as f64 {
-                let time = (route.time)(at, random);
-                seen.request_seconds += time;
-                times.push(time);
-                next += random.exponential(1.0 / (route.rate)(at));
-            }
-            seen.ended += self.step(&times);
-            least = least.min(self.now);
-        }
-        (seen, least)
-    }
-}
-
-/// Lets the traffic of these routes go by, and returns the incidents. `at_second` may change what is seen.
+/// Lets so many seconds go by, and returns the incidents. `at_second` makes what is seen.
 fn incidents(
-    routes: &[Route],
-    seed: u64,
+    options: Incidents,
     seconds: u64,
     mut at_second: impl FnMut(u64, &mut Judge, &mut Second),
 ) -> Vec<(u64, Event)> {
-    let mut random = Random(seed);
-    let mut judge = Judge::new(Incidents::new());
-    let mut in_flight: Vec<_> = routes.iter().map(|_| InFlight::default()).collect();
+    let mut judge = Judge::new(options);
     let mut incidents = Vec::new();
     for at in 0..seconds {
-        let mut all = HashMap::new();
-        let mut least_in_flight = 0;
-        for (route, in_flight) in routes.iter().zip(&mut in_flight) {
-            let (requests, least) = in_flight.second(route, at, &mut random);
-            all.insert(Arc::from(route.name), requests);
-            least_in_flight += least;
-        }
         let mut second = Second {
-            length: SECOND,
-            requests: Seen {
-                routes: all,
-                least_in_flight: Some(least_in_flight),
-            },
+            routes: Vec::new(),
             cpu: Cpu::Had,
             readings: Vec::new(),
         };
@@ -136,136 +49,93 @@ fn recorded(incidents: &[(u64, Event)]) -> Vec<(Kind, u64)> {
     recorded
 }
 
-/// Share of the day's peak at this second: a fifth at four in the morning, all of it at four in the afternoon.
-fn wave(at: u64) -> f64 {
-    let hours = (at % DAY) as f64 / 3600.0;
-    0.6 - 0.4 * ((hours - 4.0) / 24.0 * std::f64::consts::TAU).cos()
+/// Returns the sentence of the only incident, and the second at which it ended.
+fn only_one(incidents: &[(u64, Event)]) -> (&str, u64) {
+    let [
+        (_, Event::Counted(_)),
+        (_, Event::Recorded { says, .. }),
+        (end, Event::Ended(_)),
+    ] = incidents
+    else {
+        panic!("not one incident that ended: {incidents:?}");
+    };
+    (says, *end)
 }
 
-/// Traffic is three times as much for two minutes of each 47.
-fn burst(at: u64) -> f64 {
-    if at % (47 * 60) < 120 { 3.0 } else { 1.0 }
+fn route(answered: u64, p99_ms: u64, slow_in_flight: u64) -> RouteSeen {
+    RouteSeen {
+        name: Arc::from("GET /item"),
+        answered,
+        p99: (answered > 0).then(|| Duration::from_millis(p99_ms)),
+        slow_in_flight,
+    }
 }
 
-/// Returns the traffic of an ordinary shop.
-fn shop() -> Vec<Route> {
-    vec![
-        Route {
-            name: "GET /item",
-            rate: |at| 30.0 * wave(at) * burst(at),
-            // Busier is slower, too.
-            time: |at, random| (0.01 + random.exponential(0.03)) * burst(at).sqrt(),
-        },
-        Route {
-            name: "POST /order",
-            rate: |at| 3.0 * wave(at) * burst(at),
-            // One of ten pays by a slow partner.
-            time: |_, random| {
-                let mean = if random.next() < 0.1 { 2.0 } else { 0.05 };
-                random.exponential(mean)
-            },
-        },
-        Route {
-            name: "GET /report",
-            rate: |_| 0.05,
-            // One of fifty is for a whole year.
-            time: |_, random| {
-                let mean = if random.next() < 0.02 { 20.0 } else { 0.4 };
-                random.exponential(mean)
-            },
-        },
-    ]
-}
-
-/// Returns the traffic of a service that has next to nothing to do.
-fn quiet() -> Vec<Route> {
-    vec![Route {
-        name: "GET /night",
-        rate: |_| 1.0 / 60.0,
-        time: |_, random| random.exponential(0.5),
-    }]
-}
-
-/// Returns the traffic of a service that is called by a clock: a hundred requests each minute, at once.
-fn by_the_clock() -> Vec<Route> {
-    vec![Route {
-        name: "GET /export",
-        rate: |at| if at % 60 == 0 { 100.0 } else { 0.1 },
-        time: |_, random| 0.2 + random.exponential(0.4),
-    }]
+/// Returns the incidents of a service whose p99 is 812 ms for half a minute of ten.
+fn slow_for_half_a_minute(options: Incidents, answered: u64, cpu: Cpu) -> Vec<(u64, Event)> {
+    incidents(options, 600, |at, _, second| {
+        let p99 = if (300..330).contains(&at) { 812 } else { 120 };
+        second.routes.push(route(answered, p99, 0));
+        second.cpu = cpu;
+    })
 }
 
 #[test]
-fn a_day_of_ordinary_traffic_gives_no_incident() {
-    for seed in 1..=3 {
-        for (routes, what) in [
-            (shop(), "shop"),
-            (quiet(), "quiet"),
-            (by_the_clock(), "clock"),
-        ] {
-            let incidents = incidents(&routes, seed, DAY, |_, _, _| ());
-            assert!(incidents.is_empty(), "{what} {seed}: {incidents:?}");
-        }
+fn a_p99_over_the_limit_is_one_incident_with_both_in_its_sentence() {
+    let limit = Incidents::new().p99_limit(LIMIT);
+    let incidents = slow_for_half_a_minute(limit, FEWEST, Cpu::Had);
+    let says = "The p99 of GET /item was 812 ms over the last minute; its limit is 500 ms.";
+    assert_eq!(only_one(&incidents), (says, 330));
+    assert_eq!(recorded(&incidents), [(Kind::Latency, 301)]);
+}
+
+#[test]
+fn a_p99_within_the_limit_or_of_few_requests_or_without_a_limit_is_no_incident() {
+    let within = Incidents::new().p99_limit(Duration::from_millis(900));
+    let limit = Incidents::new().p99_limit(LIMIT);
+    for (options, answered, what) in [
+        (within, 10_000, "within the limit"),
+        (limit, FEWEST - 1, "few requests"),
+        (Incidents::new(), 10_000, "no limit"),
+    ] {
+        let incidents = slow_for_half_a_minute(options, answered, Cpu::Had);
+        assert!(incidents.is_empty(), "{what}: {incidents:?}");
     }
 }
 
 #[test]
-fn a_start_with_cold_caches_gives_no_incident_nor_does_the_morning_after_a_quiet_night() {
-    let cold = [Route {
-        name: "GET /item",
-        rate: |at| if at < 40_000 { 1.0 / 60.0 } else { 40.0 },
-        time: |at, random| random.exponential(if at % 40_000 < 300 { 0.2 } else { 0.04 }),
-    }];
-    let incidents = incidents(&cold, 7, 50_000, |_, _, _| ());
-    assert!(incidents.is_empty(), "{incidents:?}");
-}
-
-#[test]
-fn a_service_whose_database_hangs_gives_one_incident_and_its_end() {
-    let hangs = 50_000..50_030;
-    let mut shop = shop();
-    shop[0].time = |at, random| {
-        if (50_000..50_030).contains(&at) {
-            (50_030 - at) as f64
+fn requests_that_hang_are_one_incident_until_they_are_answered() {
+    let limit = Incidents::new().p99_limit(LIMIT);
+    let incidents = incidents(limit, 600, |at, _, second| {
+        // A minute later, no request of the time before is known any more.
+        let answered = if (300..360).contains(&at) || at >= 400 {
+            300
         } else {
-            random.exponential(0.03)
-        }
-    };
-    let incidents = incidents(&shop, 1, 60_000, |_, _, _| ());
-    let recorded = recorded(&incidents);
-    assert!(!recorded.is_empty() && recorded.len() <= 2, "{incidents:?}");
-    assert!(hangs.contains(&recorded[0].1), "{incidents:?}");
-    let ended = |kind| {
-        let mut events = incidents.iter();
-        events.any(|(_, event)| matches!(event, Event::Ended(key) if key.0 == kind))
-    };
-    assert!(ended(recorded[0].0), "{incidents:?}");
+            0
+        };
+        let hanging = if (300..400).contains(&at) { 12 } else { 0 };
+        second.routes.push(route(answered, 120, hanging));
+    });
+    let says = "12 of 312 timed requests of GET /item have been in flight for longer than 500 ms, the limit of its p99.";
+    assert_eq!(only_one(&incidents), (says, 400));
 }
 
 #[test]
-fn a_route_that_takes_twenty_times_as_long_is_an_incident_of_its_latency() {
-    let mut shop = shop();
-    shop[0].time = |at, random| random.exponential(if at < 40_000 { 0.03 } else { 0.6 });
-    let incidents = incidents(&shop, 1, 41_000, |_, _, _| ());
-    let recorded = recorded(&incidents);
-    assert_eq!(recorded.len(), 1, "{incidents:?}");
-    assert_eq!(recorded[0].0, Kind::Latency, "{incidents:?}");
-    assert!((40_000..40_020).contains(&recorded[0].1), "{incidents:?}");
+fn a_route_that_the_profiler_forgets_ends_its_incident() {
+    let limit = Incidents::new().p99_limit(LIMIT);
+    let incidents = incidents(limit, 60, |at, _, second| {
+        if at < 30 {
+            second.routes.push(route(FEWEST, 812, 0));
+        }
+    });
+    assert_eq!(only_one(&incidents).1, 30);
 }
 
 #[test]
 fn a_machine_without_a_cpu_makes_requests_slow_and_is_no_incident() {
-    let mut shop = shop();
-    shop[0].time = |at, random| random.exponential(if at < 40_000 { 0.03 } else { 3.0 });
-    let incidents = incidents(&shop, 1, 40_060, |_, _, second| second.cpu = Cpu::Lacked);
-    assert!(recorded(&incidents).is_empty(), "{incidents:?}");
-    assert!(
-        incidents
-            .iter()
-            .all(|(_, event)| *event == Event::LackedCpu)
-            && !incidents.is_empty(),
-        "{incidents:?}"
-    );
+    let limit = Incidents::new().p99_limit(LIMIT);
+    let incidents = slow_for_half_a_minute(limit, FEWEST, Cpu::Lacked);
+    assert_eq!(incidents, [(301, Event::LackedCpu)]);
 }
 
 /// Step of the watcher.
@@ -273,15 +143,15 @@ const STEP: Duration = Duration::from_millis(25);
 
 /// Lets a second of steps go by. The first of two workers is held from `held`; workers also do up to 30 ms of ordinary
 /// work without yielding, and other programs take their CPU now and then.
-fn steps(judge: &mut Judge, at: u64, held: std::ops::Range<usize>, random: &mut Random) {
+fn steps(judge: &mut Judge, at: u64, held: std::ops::Range<usize>, random: &mut Rng) {
     let runtime = Arc::from("main");
     for step in 0..40 {
         let now =
             SECOND * u32::try_from(at).expect("a day") + STEP * u32::try_from(step).expect("few");
         let is_held = held.contains(&step);
         // No two in a row.
-        let works = step % 4 == 0 && random.next() < 0.1;
-        let has_cpu = is_held || random.next() < 0.97;
+        let works = step % 4 == 0 && random.f64() < 0.1;
+        let has_cpu = is_held || random.f64() < 0.97;
         let cpu = match (judge.suspects_workers(), has_cpu) {
             (true, true) => Cpu::Had,
             (true, false) => Cpu::Lacked,
@@ -293,9 +163,9 @@ fn steps(judge: &mut Judge, at: u64, held: std::ops::Range<usize>, random: &mut 
 
 #[test]
 fn each_stall_of_300_ms_is_an_incident_and_nothing_else_of_the_day_is() {
-    let mut random = Random(9);
+    let mut random = Rng::with_seed(9);
     let stall = |at: u64| if at % 600 == 599 { 20..32 } else { 0..0 };
-    let incidents = incidents(&shop(), 1, DAY, |at, judge, _| {
+    let incidents = incidents(Incidents::new(), DAY, |at, judge, _| {
         steps(judge, at, stall(at), &mut random);
     });
     let recorded = recorded(&incidents);
@@ -307,8 +177,8 @@ fn each_stall_of_300_ms_is_an_incident_and_nothing_else_of_the_day_is() {
 
 #[test]
 fn a_deadlock_is_one_incident_that_does_not_end() {
-    let mut random = Random(9);
-    let incidents = incidents(&quiet(), 1, 7_200, |at, judge, _| {
+    let mut random = Rng::with_seed(9);
+    let incidents = incidents(Incidents::new(), 7_200, |at, judge, _| {
         let held = if at < 3_600 { 0..0 } else { 0..40 };
         steps(judge, at, held, &mut random);
     });

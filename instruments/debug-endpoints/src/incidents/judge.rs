@@ -6,18 +6,10 @@ use std::time::Duration;
 
 use crate::incidents::condition::{Change, Condition, Cpu};
 use crate::incidents::kind::Kind;
+use crate::incidents::latency::RouteSeen;
 use crate::incidents::options::Incidents;
 use crate::incidents::pace::Pace;
-use crate::incidents::traffic::{RouteSeen, Seen};
-use crate::incidents::usual::{Rule, Usual};
 use crate::incidents::workers::Workers;
-
-/// Fewest requests for a mean latency that is judged.
-const FEWEST_REQUESTS: u64 = 30;
-
-/// Shortest and longest time for a mean latency that is judged.
-const WINDOW: Duration = Duration::from_secs(5);
-const LONGEST_WINDOW: Duration = Duration::from_secs(60);
 
 /// Time for which a condition of the second is out of its range before it is an incident.
 const CONFIRMED_AFTER: Duration = Duration::from_secs(2);
@@ -33,7 +25,7 @@ pub(crate) enum Event {
     /// It is to be recorded.
     Recorded {
         key: Key,
-        /// Sentence on the value that left its range.
+        /// Sentence on the value that is out of its range.
         says: String,
         /// Time since it began.
         ago: Duration,
@@ -56,30 +48,17 @@ pub(crate) struct Reading {
 /// Observations of about a second.
 #[derive(Clone, Debug)]
 pub(crate) struct Second {
-    pub(crate) length: Duration,
-    pub(crate) requests: Seen,
+    /// Latencies by route; empty without a limit for them.
+    pub(crate) routes: Vec<RouteSeen>,
     pub(crate) cpu: Cpu,
     pub(crate) readings: Vec<Reading>,
-}
-
-/// One route.
-#[derive(Debug, Default)]
-struct Route {
-    usual: Usual,
-    window: RouteSeen,
-    length: Duration,
-    is_out: bool,
-    mean: Duration,
-    condition: Condition,
 }
 
 /// Decides what is an incident.
 #[derive(Debug)]
 pub(crate) struct Judge {
     options: Incidents,
-    in_flight: Usual,
-    in_flight_condition: Condition,
-    routes: HashMap<Arc<str>, Route>,
+    routes: HashMap<Arc<str>, Condition>,
     readings: BTreeMap<Key, Condition>,
     workers: HashMap<Arc<str>, Workers>,
     log: Log,
@@ -137,8 +116,6 @@ impl Judge {
     pub(crate) fn new(options: Incidents) -> Self {
         Self {
             options,
-            in_flight: Usual::default(),
-            in_flight_condition: Condition::default(),
             routes: HashMap::new(),
             readings: BTreeMap::new(),
             workers: HashMap::new(),
@@ -177,8 +154,9 @@ impl Judge {
     /// Takes the observations of a second.
     pub(crate) fn second(&mut self, now: Duration, seen: &Second) {
         self.log.now = now;
-        self.judge_in_flight(seen);
-        self.judge_latencies(seen);
+        if let Some(limit) = self.options.p99_limit {
+            self.judge_latencies(seen, limit);
+        }
         for reading in &seen.readings {
             let condition = self.readings.entry(reading.key.clone()).or_default();
             let cpu = match reading.key.0 {
@@ -197,61 +175,27 @@ impl Judge {
             .retain(|_, condition| *condition != Condition::Usual);
     }
 
-    fn judge_in_flight(&mut self, seen: &Second) {
-        let Some(least) = seen.requests.least_in_flight else {
-            return;
-        };
-        let rule = self.rule(self.options.in_flight_over as f64);
-        let is_out = self.in_flight.is_left_by(least as f64, seen.length, &rule);
-        let change = self.in_flight_condition.observe(is_out, seen.cpu);
-        let high = self.in_flight.high();
-        let key = (Kind::InFlight, Arc::from(""));
-        let is_recorded = self.log.write(&key, change, CONFIRMED_AFTER, || {
-            format!(
-                "{least} requests or more were in flight for a second; usually at most {high:.0} are."
-            )
-        });
-        if is_recorded {
-            self.in_flight_condition.set_recorded();
-        }
-    }
-
-    fn judge_latencies(&mut self, seen: &Second) {
-        let rule = self.rule(self.options.latency_over.as_secs_f64());
-        for (name, route) in &seen.requests.routes {
-            let known = self.routes.entry(name.clone()).or_default();
-            known.take(route, seen.length, &rule);
-            let change = known.condition.observe(known.is_out, seen.cpu);
-            let key = (Kind::Latency, name.clone());
-            let is_recorded = self.log.write(&key, change, WINDOW, || {
-                let (mean, high) = (known.mean.as_secs_f64(), known.usual.high());
-                format!(
-                    "{name} took {:.0} ms on average; usually it takes at most {:.0} ms.",
-                    mean * 1e3,
-                    high * 1e3
-                )
-            });
+    fn judge_latencies(&mut self, seen: &Second, limit: Duration) {
+        let mut gone = std::mem::take(&mut self.routes);
+        for route in &seen.routes {
+            let mut condition = gone.remove(&route.name).unwrap_or_default();
+            let goes_on = matches!(condition, Condition::Out { .. });
+            let is_out = route.is_over(limit, goes_on);
+            let change = condition.observe(is_out, seen.cpu);
+            let key = (Kind::Latency, route.name.clone());
+            let is_recorded = self
+                .log
+                .write(&key, change, CONFIRMED_AFTER, || route.says(limit));
             if is_recorded {
-                known.condition.set_recorded();
+                condition.set_recorded();
             }
+            self.routes.insert(route.name.clone(), condition);
         }
         // The profiler forgets rare routes; so does this.
-        for (name, mut route) in std::mem::take(&mut self.routes) {
-            if seen.requests.least_in_flight.is_none() || seen.requests.routes.contains_key(&name) {
-                self.routes.insert(name, route);
-            } else {
-                let change = route.condition.observe(false, Cpu::NotAsked);
-                let key = (Kind::Latency, name);
-                self.log.write(&key, change, WINDOW, String::new);
-            }
-        }
-    }
-
-    fn rule(&self, floor: f64) -> Rule {
-        Rule {
-            times: self.options.times_usual,
-            floor,
-            learning: self.options.learning,
+        for (name, mut condition) in gone {
+            let change = condition.observe(false, Cpu::NotAsked);
+            let key = (Kind::Latency, name);
+            self.log.write(&key, change, CONFIRMED_AFTER, String::new);
         }
     }
 
@@ -278,14 +222,8 @@ impl Judge {
 
     /// Returns whether the next second needs to know if the machine has a CPU for the service.
     pub(crate) fn suspects_requests(&self) -> bool {
-        let mut conditions = vec![&self.in_flight_condition];
-        for route in self.routes.values() {
-            conditions.push(&route.condition);
-        }
-        conditions.extend(self.readings.values());
-        conditions
-            .iter()
-            .any(|one| matches!(one, Condition::Suspected { .. }))
+        let mut conditions = self.routes.values().chain(self.readings.values());
+        conditions.any(|one| matches!(one, Condition::Suspected { .. }))
     }
 
     /// Returns for how long each worker of each runtime has not yielded.
@@ -300,25 +238,5 @@ impl Judge {
     /// Returns the events since the last call.
     pub(crate) fn events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.log.events)
-    }
-}
-
-impl Route {
-    /// Adds the requests of a second, and judges the mean latency once there are enough of them.
-    fn take(&mut self, seen: &RouteSeen, length: Duration, rule: &Rule) {
-        self.window.request_seconds += seen.request_seconds;
-        self.window.ended += seen.ended;
-        self.length += length;
-        if self.window.ended >= FEWEST_REQUESTS && self.length >= WINDOW {
-            // Little's law: the mean number in flight is the number that end a second, times their mean latency.
-            let mean = self.window.request_seconds / self.window.ended as f64;
-            self.mean = Duration::from_secs_f64(mean);
-            self.is_out = self.usual.is_left_by(mean, self.length, rule);
-        } else if self.length >= LONGEST_WINDOW {
-            self.is_out = false;
-        } else {
-            return;
-        }
-        (self.window, self.length) = (RouteSeen::default(), Duration::ZERO);
     }
 }

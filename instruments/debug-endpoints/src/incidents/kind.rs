@@ -8,10 +8,8 @@ use serde::Serialize;
 pub(crate) enum Kind {
     /// A worker of a runtime did not yield.
     Late,
-    /// The mean latency of a route left its usual range.
+    /// The 99th percentile of a route's latency is over the limit.
     Latency,
-    /// The number of requests in flight left its usual range.
-    InFlight,
     /// A job waited for a thread of a blocking pool.
     BlockingPool,
     /// File descriptors run out.
@@ -24,10 +22,9 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Late,
         Self::Latency,
-        Self::InFlight,
         Self::BlockingPool,
         Self::Descriptors,
         Self::Memory,
@@ -39,7 +36,6 @@ impl Kind {
         match self {
             Self::Late => "late",
             Self::Latency => "latency",
-            Self::InFlight => "in_flight",
             Self::BlockingPool => "blocking_pool",
             Self::Descriptors => "descriptors",
             Self::Memory => "memory",

@@ -5,16 +5,13 @@ use std::time::Duration;
 /// Shortest time that [`Incidents::late`] takes.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Smallest factor that [`Incidents::times_usual`] takes.
-const SMALLEST_FACTOR: f64 = 1.5;
-
 /// Incidents to record, for [`DebugEndpoints::record_incidents`](crate::DebugEndpoints::record_incidents).
 ///
 /// ```
 /// use std::time::Duration;
 /// use debug_endpoints::{DebugEndpoints, Incidents};
 ///
-/// let incidents = Incidents::new().late(Duration::from_millis(50));
+/// let incidents = Incidents::new().p99_limit(Duration::from_millis(500));
 /// let debug = DebugEndpoints::new().record_incidents(incidents);
 /// # let _ = debug;
 /// ```
@@ -24,32 +21,24 @@ const SMALLEST_FACTOR: f64 = 1.5;
 /// | kind | it begins when | it needs |
 /// | --- | --- | --- |
 /// | `late` | a worker of a watched runtime does not yield for 50 ms | |
-/// | `in_flight` | more requests than usual are in flight for two seconds | the [layer](crate::DebugEndpoints::layer) |
-/// | `latency` | the mean latency of a route is higher than usual | the layer |
+/// | `latency` | the 99th percentile of a route's latency is over [your limit](Self::p99_limit) | the limit, and the [layer](crate::DebugEndpoints::layer) |
 /// | `blocking_pool` | a job waits for a thread of the blocking pool for a second | |
 /// | `descriptors` | 80 % of the file descriptors are open | Linux |
 /// | `memory` | 90 % of the memory that a limit allows is used | Linux |
 /// | `threads` | the system starts no further thread | |
 ///
-/// # The usual range
+/// # The limit for latencies
 ///
-/// The usual range follows from a *usual high*, which is learned separately for the requests in flight and for the
-/// latency of each route:
+/// Without [`p99_limit`](Self::p99_limit) no latency is judged. With it, the watching thread compares the limit with each
+/// route once a second. A `latency` incident begins when over 1 % of the route's requests took longer than the limit:
 ///
-/// 1. For ten minutes with requests ([`learning_for`](Self::learning_for)), the usual high is the highest value so far,
-///    and nothing is judged. Each start of the process learns anew.
-/// 2. Then a value is out of range if it is over five times the usual high ([`times_usual`](Self::times_usual)) **and**
-///    exceeds the usual high by a floor: 50 requests in flight ([`in_flight_over`](Self::in_flight_over)) or 50 ms of latency
-///    ([`latency_over`](Self::latency_over)).
-/// 3. A higher value raises the usual high slowly, each minute by at most 30 % of (usual high + floor), so that one
-///    burst does not become usual. While values are lower, it halves in twelve hours.
+/// - the 99th percentile of those that were answered in the last 30 to 60 seconds is over the limit (it is known within
+///   7 %); or
+/// - more than 1 % have been in flight for longer than the limit. So requests that hang count before they end.
 ///
-/// The value of requests in flight is the smallest number seen within a second. So a batch that is answered within a
-/// second does not count.
-///
-/// The value of latency is the mean over five seconds, or over a longer time until 30 requests have ended. If that takes
-/// more than a minute, nothing is judged. The mean is the mean number in flight divided by the number that ended per second
-/// (Little's law). So requests that hang count before they end.
+/// Only timed requests count, and a route needs **100 of them** in that time: the 99th percentile of fewer is the slowest
+/// request alone. Every sixteenth request is timed, so a route is judged from about 50 requests per second on. The incident
+/// ends when the route is back within the limit.
 ///
 /// # When other programs have the CPU
 ///
@@ -67,22 +56,16 @@ const SMALLEST_FACTOR: f64 = 1.5;
 #[must_use]
 pub struct Incidents {
     pub(crate) late: Duration,
-    pub(crate) times_usual: f64,
-    pub(crate) latency_over: Duration,
-    pub(crate) in_flight_over: usize,
-    pub(crate) learning: Duration,
+    pub(crate) p99_limit: Option<Duration>,
     pub(crate) stacks: bool,
 }
 
 impl Incidents {
-    /// Returns the incidents of the table above.
+    /// Returns the incidents of the table above, without a limit for latencies.
     pub fn new() -> Self {
         Self {
             late: Duration::from_millis(50),
-            times_usual: 5.0,
-            latency_over: Duration::from_millis(50),
-            in_flight_over: 50,
-            learning: Duration::from_secs(600),
+            p99_limit: None,
             stacks: true,
         }
     }
@@ -97,27 +80,10 @@ impl Incidents {
         self
     }
 
-    /// Sets the factor by which a value may exceed the usual high. A factor below 1.5, or NaN, counts as 1.5.
-    pub fn times_usual(mut self, times: f64) -> Self {
-        self.times_usual = times.max(SMALLEST_FACTOR);
-        self
-    }
-
-    /// Sets the floor for latency: an incident's mean latency exceeds the usual high by at least this.
-    pub fn latency_over(mut self, latency: Duration) -> Self {
-        self.latency_over = latency;
-        self
-    }
-
-    /// Sets the floor for requests in flight: an incident's number exceeds the usual high by at least this.
-    pub fn in_flight_over(mut self, requests: usize) -> Self {
-        self.in_flight_over = requests;
-        self
-    }
-
-    /// Sets the time for which the usual range is learned before anything is judged by it.
-    pub fn learning_for(mut self, time: Duration) -> Self {
-        self.learning = time;
+    /// Sets the limit for the 99th percentile of each route's latency. There is none by default, and then no incident of
+    /// the kind `latency`. The limit is the same for all routes: take the latency at which somebody is to be woken.
+    pub fn p99_limit(mut self, limit: Duration) -> Self {
+        self.p99_limit = Some(limit);
         self
     }
 
@@ -141,8 +107,6 @@ mod tests {
 
     #[test]
     fn what_cannot_be_watched_is_replaced_by_the_nearest_that_can() {
-        let incidents = Incidents::new().late(Duration::ZERO).times_usual(f64::NAN);
-        assert_eq!(incidents.late, SHORTEST);
-        assert!((incidents.times_usual - SMALLEST_FACTOR).abs() < f64::EPSILON);
+        assert_eq!(Incidents::new().late(Duration::ZERO).late, SHORTEST);
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct Shown {
     pub(crate) seconds: f64,
     /// True while it goes on.
     pub(crate) ongoing: bool,
-    /// Sentences: first the value that left its range, then the instruments' findings.
+    /// Sentences: first the value that is out of its range, then the instruments' findings.
     pub(crate) sentences: Vec<String>,
     /// Stacks of threads at that moment, folded, a line each.
     pub(crate) stacks: Vec<String>,
@@ -270,7 +270,7 @@ fn bound(lines: &mut Vec<String>) {
     }
 }
 
-/// Returns the line in the log: what left its range, and the first sentence with a file and line number.
+/// Returns the line in the log: what is out of its range, and the first sentence with a file and line number.
 fn line(kind: Kind, sentences: &[String]) -> String {
     let mut line = format!("incident ({})", kind.name());
     let mut parts = Vec::new();
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn the_json_has_few_and_stable_keys() {
         let recorder = Recorder::new();
-        recorder.begin(key(Kind::InFlight), "many", Duration::ZERO);
+        recorder.begin(key(Kind::BlockingPool), "full", Duration::ZERO);
         let json = serde_json::to_value(recorder.shown()).expect("JSON");
         let keys = json[0].as_object().expect("an object").keys();
         let keys: Vec<_> = keys.map(String::as_str).collect();
@@ -408,6 +408,6 @@ mod tests {
                 "waits"
             ]
         );
-        assert_eq!(json[0]["kind"], "in_flight");
+        assert_eq!(json[0]["kind"], "blocking_pool");
     }
 }

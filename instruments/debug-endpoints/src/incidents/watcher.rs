@@ -16,9 +16,9 @@ use crate::incidents::condition::Cpu;
 use crate::incidents::delays::Delays;
 use crate::incidents::judge::{Event, Judge, Key, Reading, Second};
 use crate::incidents::kind::Kind;
+use crate::incidents::latency;
 use crate::incidents::options::Incidents;
 use crate::incidents::recorder::Recorder;
-use crate::incidents::traffic::Traffic;
 use crate::memory_left;
 use crate::own_thread::{self, Start};
 use crate::runtimes::Runtimes;
@@ -27,13 +27,10 @@ use crate::runtimes::Runtimes;
 /// touches: some tens of microseconds.
 const LONGEST_STEP: Duration = Duration::from_millis(50);
 
-/// Shortest time between two looks at the requests in flight.
-const LOOKS: Duration = Duration::from_millis(300);
-
 /// Time between two readings of limits, and between two jobs for a blocking pool.
 const READINGS: Duration = Duration::from_secs(10);
 
-/// Largest share of the time that looks at requests, and readings of limits, may take: one of so many.
+/// Largest share of the time that readings of limits may take: one of so many.
 const SPARED: u32 = 500;
 
 /// Time for which a job may wait for a thread of a blocking pool.
@@ -142,15 +139,12 @@ struct Watcher {
     profiler: AwaitProfiler,
     runtimes: Runtimes,
     watched: Vec<Watched>,
-    traffic: Traffic,
     /// Measure the current step and second, while something is suspected.
     of_step: Delays,
     of_second: Delays,
     began: Instant,
     stepped: Instant,
     judged: Instant,
-    looked: Instant,
-    next_look: Instant,
     next_reading: Instant,
     /// For each incident that goes on and whose evidence is taken, what says that it is over.
     captured: HashMap<Key, Arc<AtomicBool>>,
@@ -165,14 +159,11 @@ impl Watcher {
             profiler,
             runtimes,
             watched: Vec::new(),
-            traffic: Traffic::default(),
             of_step: Delays::default(),
             of_second: Delays::default(),
             began: now,
             stepped: now,
             judged: now,
-            looked: now,
-            next_look: now,
             next_reading: now,
             captured: HashMap::new(),
         }
@@ -188,9 +179,6 @@ impl Watcher {
                 return;
             };
             self.step(step);
-            if self.next_look <= Instant::now() {
-                self.look();
-            }
             if self.judged.elapsed() >= Duration::from_secs(1) {
                 self.second();
             }
@@ -231,19 +219,9 @@ impl Watcher {
         }
     }
 
-    /// Looks at the requests in flight.
-    fn look(&mut self) {
-        let now = Instant::now();
-        let length = now.saturating_duration_since(self.looked);
-        self.looked = now;
-        self.traffic.add(&self.profiler.traffic(), length);
-        self.next_look = now + LOOKS.max(now.elapsed() * SPARED);
-    }
-
     /// Judges the last second.
     fn second(&mut self) {
         let now = Instant::now();
-        let length = now.saturating_duration_since(self.judged);
         self.judged = now;
         let cpu = self.of_second.end();
         let mut readings = self.pools();
@@ -252,9 +230,12 @@ impl Watcher {
             readings.extend(self.limits());
             self.next_reading = now + READINGS.max(now.elapsed() * SPARED);
         }
+        let routes = match self.options.p99_limit {
+            Some(limit) => latency::look(&self.profiler, limit),
+            None => Vec::new(),
+        };
         let seen = Second {
-            length,
-            requests: self.traffic.take(),
+            routes,
             cpu,
             readings,
         };

@@ -25,6 +25,7 @@ use axum::Router;
 use axum::routing::get;
 use cpu_time::ProcessTime;
 use debug_endpoints::{DebugEndpoints, Incidents};
+use fastrand::Rng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep_until};
@@ -133,7 +134,8 @@ async fn take_profiles(admin: SocketAddr, parameter: &str) -> Result<(), Error> 
 async fn serve(kind: &str) -> Result<(), Error> {
     let mut debug = DebugEndpoints::new();
     if kind == INCIDENTS {
-        debug = debug.record_incidents(Incidents::new().learning_for(Duration::from_secs(60)));
+        let limit = Duration::from_secs(1);
+        debug = debug.record_incidents(Incidents::new().p99_limit(limit));
     }
     if kind == COUNTS {
         debug = debug.count_waits();
@@ -182,33 +184,12 @@ async fn ask(stream: &mut TcpStream, path: &str) -> Result<String, Error> {
     }
 }
 
-/// Numbers that look random: `SplitMix64`.
-struct Random(u64);
-
-impl Random {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number over 0 and up to 1.
-    fn share(&mut self) -> f64 {
-        ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-    }
-}
-
 /// Sends requests at random moments for a round, and returns their number.
-async fn user(
-    mut stream: TcpStream,
-    mut random: Random,
-) -> Result<(TcpStream, Random, u32), Error> {
+async fn user(mut stream: TcpStream, mut random: Rng) -> Result<(TcpStream, Rng, u32), Error> {
     let (mut due, end) = (Instant::now(), Instant::now() + ROUND);
     let mut requests = 0;
     loop {
-        due += Duration::from_secs_f64(-MEAN_PAUSE * random.share().ln());
+        due += Duration::from_secs_f64(-MEAN_PAUSE * (1.0 - random.f64()).ln());
         if due > end {
             sleep_until(end).await;
             return Ok((stream, random, requests));
@@ -226,7 +207,8 @@ async fn load(servers: &mut [Server], rounds: usize) -> Result<(), Error> {
         for number in 0..CONNECTIONS {
             let stream = TcpStream::connect(&server.address).await?;
             stream.set_nodelay(true)?;
-            users.push((index, stream, Random(u64::from(number) << 8 | index as u64)));
+            let random = Rng::with_seed(u64::from(number) << 8 | index as u64);
+            users.push((index, stream, random));
         }
     }
     for _ in 0..rounds {
@@ -263,14 +245,11 @@ async fn take_turns(servers: &mut [Server], turn: &Turn, rounds: usize) -> Resul
         }
         connections.push((of_server, TcpStream::connect(&server.address).await?));
     }
-    let mut random = Random(1);
+    let mut random = Rng::with_seed(1);
     for _ in 0..rounds {
-        let mut order: Vec<(u64, usize)> = Vec::new();
-        for index in 0..servers.len() {
-            order.push((random.bits(), index));
-        }
-        order.sort_unstable();
-        for (_, index) in order {
+        let mut order: Vec<usize> = (0..servers.len()).collect();
+        random.shuffle(&mut order);
+        for index in order {
             let (streams, cpu) = &mut connections[index];
             let before: f64 = ask(cpu, "/cpu").await?.parse()?;
             let mut tasks = Vec::new();
@@ -331,13 +310,12 @@ fn cost(server: &Server, rounds: &[usize]) -> f64 {
 /// Prints the difference of two servers, with 95 % intervals by bootstrap over the rounds.
 fn compare(what: &str, one: &Server, base: &Server) {
     let all: Vec<usize> = (0..base.rounds.len()).collect();
-    let mut random = Random(1);
+    let mut random = Rng::with_seed(1);
     let (mut ratios, mut differences) = (Vec::new(), Vec::new());
     for _ in 0..10_000 {
         let mut drawn = Vec::new();
         for _ in &all {
-            #[allow(clippy::cast_possible_truncation)] // It is less than the number of rounds.
-            drawn.push((random.bits() % all.len() as u64) as usize);
+            drawn.push(random.usize(..all.len()));
         }
         let (one, base) = (cost(one, &drawn), cost(base, &drawn));
         ratios.push((one / base - 1.0) * 100.0);

@@ -1,4 +1,4 @@
-//! Each fault that `clippy.toml` knows of, once, for its test. A line that Clippy has to name ends with `// !`.
+//! Each fault that `clippy/clippy.toml` knows of, once, for its test. A line that Clippy has to name ends with `// !`.
 #![allow(dead_code)]
 
 use std::sync::{Condvar, Mutex, mpsc};
