@@ -12,4 +12,3 @@ pub mod rows;
 pub mod series;
 pub mod summary;
 pub mod table;
-pub mod way;

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -83,7 +82,7 @@ pub fn run(
         users: None,
     };
     let built = shop.here(interrupt)?;
-    let score = measure(&built, &payments, length, true, &|_| (), interrupt)?;
+    let score = measure(&built, &payments, length, true, interrupt)?;
     attempt.keep(Some(score.clone()))?;
     match format {
         Format::Json => json::print(&score)?,
@@ -249,8 +248,7 @@ pub fn start(shop: &Built, payments: &Path, interrupt: &Interrupt) -> Result<Run
     })
 }
 
-/// Starts a shop with a fresh database, and sends users to it. Calls `during` with the address of the debug
-/// endpoints, on a thread beside the users.
+/// Starts a shop with a fresh database, and sends users to it.
 ///
 /// # Errors
 ///
@@ -260,7 +258,6 @@ pub fn measure(
     payments: &Path,
     length: Length,
     is_told: bool,
-    during: &(dyn Fn(SocketAddr) + Sync),
     interrupt: &Interrupt,
 ) -> Result<Score, CliError> {
     let running = start(shop, payments, interrupt)?;
@@ -299,10 +296,7 @@ pub fn measure(
             }
         },
     };
-    let run = std::thread::scope(|scope| {
-        scope.spawn(|| during(admin_address));
-        journeys::run(&settings)
-    });
+    let run = journeys::run(&settings);
     let alive = server.borrow_mut().is_alive("under load");
     alive.map_err(CliError::bad)?;
     run.map_err(|error| match error {

@@ -5,7 +5,6 @@ mod gallery;
 mod look;
 mod measuring;
 mod series;
-mod way;
 
 use course::report::capture;
 
@@ -51,7 +50,6 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         measuring::derive(&workshop, options.verify)?;
         series::derive(&workshop, options.verify)?;
         gallery::derive(&workshop, options.verify)?;
-        way::derive(&workshop, options.verify)?;
     }
     Ok(Exit::Good)
 }
