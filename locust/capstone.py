@@ -6,7 +6,7 @@
 
 Ends with exit code 99 when a route misses its objective or a journey breaks, and tells the score with so many users.
 Locust's own limit: one process uses one CPU, and takes more of it for a request than k6 (docs/generator.md). Let several
-share the users, also on the machines of a whole team, each with this repository:
+share the users, also on several machines, each with this repository:
 
     locust -f locust/capstone.py --worker --master-host ADDRESS                (one for each CPU)
     locust -f locust/capstone.py --master --expect-workers 2 -u 200 -t 65s --headless

@@ -11,4 +11,3 @@ pub mod plots;
 pub mod rows;
 pub mod summary;
 pub mod table;
-pub mod way;

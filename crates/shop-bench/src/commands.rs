@@ -4,7 +4,6 @@ pub mod against;
 pub mod bench;
 pub mod changes;
 pub mod reset;
-pub mod room;
 
 use children::Interrupt;
 
@@ -38,11 +37,6 @@ pub fn run(cli: Cli) -> Result<Exit, CliError> {
                 None => bench::run(&shop, &options, format, &interrupt),
             }
         }
-        Some(Command::Board {
-            folder,
-            once,
-            freeze_after,
-        }) => room::run(&folder, once, freeze_after),
         Some(Command::Hint) => hint(&shop),
         Some(Command::InitDb { database }) => {
             shop.database = database;

@@ -1,12 +1,11 @@
 //! The bench of the capstone's ticket shop.
 //!
 //! [`journeys`] has the users and the score that they give. [`shop`] builds and starts the shop, [`commands`] are those of
-//! `cargo workshop capstone`, [`history`] and [`team`] keep scores, and [`board`] draws them for a room.
+//! `cargo workshop capstone`, and [`history`] keeps scores.
 
 #[macro_use]
 extern crate terminal;
 
-pub mod board;
 pub mod cli;
 pub mod commands;
 pub mod hints;
@@ -16,4 +15,3 @@ pub mod others;
 mod reading;
 pub mod shipped;
 pub mod shop;
-pub mod team;

@@ -1,4 +1,4 @@
-//! The ticket shop of a workshop: put back without a loss, and scored for a room full of teams.
+//! The ticket shop of a workshop: put back without a loss, and scored.
 
 mod workshop;
 
@@ -65,7 +65,7 @@ fn reset_puts_the_shop_back_and_keeps_all_of_the_learners() {
     assert!(said.contains("nothing to do"), "{said}");
 }
 
-/// A team's own main branch is not the shop as it was shipped, wherever it was pushed.
+/// A learner's own main branch is not the shop as it was shipped, wherever it was pushed.
 #[test]
 fn reset_goes_back_behind_the_learners_own_commits() {
     let shipped = with_a_shop();
@@ -78,11 +78,11 @@ fn reset_goes_back_behind_the_learners_own_commits() {
     );
     git(
         &learner,
-        &["push", "--quiet", "origin", "HEAD:refs/heads/team"],
+        &["push", "--quiet", "origin", "HEAD:refs/heads/mine"],
     );
     git(
         &learner,
-        &["branch", "--quiet", "--set-upstream-to", "origin/team"],
+        &["branch", "--quiet", "--set-upstream-to", "origin/mine"],
     );
     let reset = |words: &str| {
         let mut reset = shipped.command(words);
@@ -114,10 +114,12 @@ fn reset_changes_nothing_when_the_shop_cannot_be_kept() {
 }
 
 #[test]
-fn a_team_that_breaks_the_contract_has_another_0_and_what_it_had() {
+fn a_broken_contract_is_a_0_in_the_history_beside_the_earlier_scores() {
     let workshop = with_a_shop();
-    let earlier = r#"{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}"#;
-    workshop.write("room/red.json", &format!("[{earlier}]"));
+    let earlier = r#"{"commit":"abc","is_changed":true,"result":{"score":7.5,"interval":[7.0,8.0],
+        "journeys_per_second":3.0,"late_journeys":0,"broken_journeys":0,"users":2.0,"missed":{},"p99_ms":{},
+        "seconds":60.0}}"#;
+    workshop.write(SCORES, &format!("[{earlier}]"));
     let manifest = "[package]\nname = \"capstone\"\nedition = \"2024\"\n[workspace]\n";
     workshop.write("capstone/Cargo.toml", manifest);
     workshop.write(MAIN, "fn main() {}");
@@ -125,44 +127,38 @@ fn a_team_that_breaks_the_contract_has_another_0_and_what_it_had() {
         "capstone/tests/contract.rs",
         "#[test] fn sells_no_seat_twice() { panic!(\"a seat is sold once: seat 7 was sold twice\") }",
     );
-    let said = workshop.run("bench --team red --results room --expect 20 --note index");
+    let said = workshop.run("bench");
     let rule = "the contract is broken, which is a score of 0; capstone/tests has each rule:\n  \
                 sells_no_seat_twice: a seat is sold once: seat 7 was sold twice";
     assert!(said.code == Some(1) && said.err.contains(rule), "{said:?}");
-    let held = || serde_json::from_str::<serde_json::Value>(&workshop.read("room/red.json"));
+    let held = || serde_json::from_str::<serde_json::Value>(&workshop.read(SCORES));
     let runs = held().unwrap();
-    assert_eq!(runs[0]["score"], 7.5);
-    assert_eq!(
-        (&runs[1]["score"], &runs[1]["interval"]),
-        (&0.0.into(), &().into())
-    );
-    assert!(runs[1]["time"].as_u64() > Some(1_700_000_000), "{runs}");
-    assert_eq!(
-        (&runs[1]["expected"], &runs[1]["note"]),
-        (&20.0.into(), &"index".into())
-    );
-    let said = workshop.run("").good();
-    assert!(
-        said.contains("expected 20: missed, the shop is slower\n     index"),
-        "{said}"
-    );
+    assert_eq!(runs[0]["result"]["score"], 7.5);
+    assert!(runs[1]["result"].is_null(), "{runs}");
     assert_eq!(
         git(&workshop.path(""), &["rev-parse", "--short", "HEAD"]),
         runs[1]["commit"].as_str().unwrap()
     );
+    let said = workshop.run("").good();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].contains("abc+      7.5  (7.0 to 8.0)"), "{said}");
+    assert!(
+        lines[1].ends_with("+      0.0  the contract is broken"),
+        "{said}"
+    );
     // What does not compile has no score.
     workshop.write(MAIN, "fn main() { 1 }");
-    let said = workshop.run("bench --team red --results room");
+    let said = workshop.run("bench");
     assert!(
         said.code == Some(1) && said.err.contains("E0308"),
         "{said:?}"
     );
     assert_eq!(held().unwrap(), runs);
     // Nothing is measured for a file that cannot keep it.
-    workshop.write("room/red.json", "[{");
-    let said = workshop.run("bench --team red --results room").refused(2);
-    assert!(said.contains("room/red.json holds no scores"), "{said}");
-    assert_eq!(workshop.read("room/red.json"), "[{");
+    workshop.write(SCORES, "[{");
+    let said = workshop.run("bench").refused(1);
+    assert!(said.contains("history.json, remove it"), "{said}");
+    assert_eq!(workshop.read(SCORES), "[{");
 }
 
 #[test]
@@ -180,12 +176,12 @@ fn changes_names_what_the_rules_leave_alone() {
         said.ends_with("changed: capstone/tests/contract.rs"),
         "{said}"
     );
-    git(&root, &["checkout", "--quiet", "-b", "team"]);
+    git(&root, &["checkout", "--quiet", "-b", "mine"]);
     git(&root, &["add", "."]);
     git(&root, &["commit", "--quiet", "--message", "Fast"]);
     git(&root, &["checkout", "--quiet", "-"]);
     workshop.run("changes").good();
-    let said = workshop.run("changes team").refused(1);
+    let said = workshop.run("changes mine").refused(1);
     let both = "they are changed: crates/shop-bench/src/lib.rs, capstone/tests/contract.rs";
     assert!(said.ends_with(both), "{said}");
 }
@@ -194,15 +190,9 @@ fn changes_names_what_the_rules_leave_alone() {
 fn a_wrong_command_line_is_refused_with_what_is_right() {
     let workshop = with_a_shop();
     for (words, says) in [
-        ("bench --team a/b", "not a team's name"),
-        ("bench --team ..", "such as red"),
-        ("bench --team NUL", "not a team's name"),
-        ("bench --team red --no-tests", "cannot be used with"),
-        ("bench --results .", "--team"),
-        ("bench --expect much", "not a score, such as 20"),
-        ("bench --against HEAD --note x", "cannot be used with"),
         ("bench --seconds 5", "60"),
-        ("board", "<FOLDER>"),
+        ("bench --against", "<COMMIT>"),
+        ("changes mine yours", "unexpected argument"),
     ] {
         let said = workshop.run(words);
         assert!(
@@ -231,57 +221,6 @@ fn a_second_bench_is_refused() {
         said.contains("another bench of this shop is running"),
         "{said}"
     );
-}
-
-#[test]
-fn the_board_shows_each_team_and_passes_over_what_is_half_written() {
-    let workshop = with_a_shop();
-    let run = r#"{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}"#;
-    workshop.write("room/red.json", &format!("[{run}]"));
-    workshop.write("room/blue.json", &format!("[{run},{run}]"));
-    workshop.write("room/half.json", "[{\"time\":1,");
-    workshop.write(
-        "room/late.json",
-        &format!("[{run}]").replace(":1,", ":1000000000000000,"),
-    );
-    workshop.write("room/no.team.json", "[]");
-    let said = workshop.run("board room --once");
-    let notes: Vec<&str> = said.err.lines().collect();
-    assert!(
-        notes.len() == 3 && notes[0].starts_with("note: skipped, room/half.json"),
-        "{said:?}"
-    );
-    assert!(said.good().contains("2 teams, 3 scores"));
-    let page = workshop.read("room/index.html");
-    assert!(page.contains(">red<") && page.contains(">blue<"), "{page}");
-    assert!(!page.contains("half"), "{page}");
-    assert!(
-        !page.contains("src=\"http") && !page.contains("href=\"http"),
-        "{page}"
-    );
-}
-
-#[cfg(unix)]
-#[test]
-fn the_board_follows_its_files_until_ctrl_c() {
-    use rustix::process::{Pid, Signal, kill_process};
-
-    let workshop = with_a_shop();
-    let mut board = workshop.command("board room").spawn().unwrap();
-    let shows = |words: &str| {
-        let began = std::time::Instant::now();
-        let page = workshop.path("room/index.html");
-        while !std::fs::read_to_string(&page).is_ok_and(|page| page.contains(words)) {
-            assert!(began.elapsed().as_secs() < 60, "{words}");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    };
-    shows("No score yet");
-    let run = r#"[{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}]"#;
-    workshop.write("room/red.json", run);
-    shows("leads with 7.5");
-    kill_process(Pid::from_child(&board), Signal::INT).unwrap();
-    assert_eq!(board.wait().unwrap().code(), Some(130));
 }
 
 /// Stands in for the shop and for the payment service: it answers whether it is there, and breaks down under load if

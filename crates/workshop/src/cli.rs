@@ -150,7 +150,7 @@ pub(crate) enum Command {
     },
     /// Profile one variant under its chapter's load
     Profile(Profile),
-    /// The ticket shop in capstone/: its scores, a bench, hints and a board for teams
+    /// The ticket shop in capstone/: its scores, a bench and hints
     #[command(disable_help_flag = true)]
     Capstone {
         /// The arguments of the shop's own program; `--help` tells them

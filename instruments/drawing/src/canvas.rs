@@ -58,11 +58,6 @@ const fn look(colour: u32, dark: &'static str, is_round: bool) -> Look {
 }
 
 impl Look {
-    /// Returns a look of any colour, such as `0xd0_3a_3a`, which is the same on a dark page.
-    pub fn of(colour: u32, is_round: bool) -> Self {
-        look(colour, "", is_round)
-    }
-
     /// Returns the look of the series `index`; the looks repeat.
     pub fn nth(index: usize) -> Self {
         LOOKS[index % LOOKS.len()]

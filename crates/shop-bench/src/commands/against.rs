@@ -145,7 +145,7 @@ impl Rounds for Duel<'_> {
                 users: shop.users,
             };
             let (payments, interrupt) = (self.payments, self.interrupt);
-            let score = measure(&shop.built, payments, length, false, &|_| (), interrupt)?;
+            let score = measure(&shop.built, payments, length, false, interrupt)?;
             shop.users = Some(score.users);
             figures.insert(score_key.clone(), score.score);
             if let Some(cpu_ms) = score.costs.cpu_ms {

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,12 +16,10 @@ use terminal::git::Git;
 use terminal::output::Format;
 use terminal::{files, json};
 
-use crate::board;
 use crate::cli::Bench;
-use crate::history::{CostChange, Expectation, Run};
+use crate::history::{CostChange, Run};
 use crate::journeys::{self, Objectives, Process, RunError, Score, Settings};
 use crate::shop::{Built, INIT, KEPT, Shop, ended_well};
-use crate::team;
 
 /// Longest time in which the contract tests compile; a shop that does not compile has no score.
 const COMPILE: Duration = Duration::from_secs(3600);
@@ -61,11 +58,6 @@ pub fn run(
     format: Format,
     interrupt: &Interrupt,
 ) -> Result<Exit, CliError> {
-    let folder = options.results.as_deref().unwrap_or(shop.root());
-    let team = match &options.team {
-        Some(name) => Some(team::File::of(name, folder)?),
-        None => None,
-    };
     let git = Git::within(shop.root());
     let attempt = Attempt {
         // Other scores are of a shop that may break its contract, or of another database.
@@ -73,8 +65,6 @@ pub fn run(
         commit: git.say(["rev-parse", "--short", "HEAD"])?,
         is_changed: !git.say(["status", "--porcelain", "capstone"])?.is_empty(),
         shop,
-        options,
-        team,
     };
     // Read before the measurement, so that an error in it shows at once.
     let before = shop.history()?;
@@ -92,11 +82,11 @@ pub fn run(
         users: None,
     };
     let built = shop.here(interrupt)?;
-    let score = measure(&built, &payments, length, true, &|_| (), interrupt)?;
+    let score = measure(&built, &payments, length, true, interrupt)?;
     attempt.keep(Some(score.clone()))?;
     match format {
         Format::Json => json::print(&score)?,
-        Format::Human => print(&score, before.last_score(), options)?,
+        Format::Human => print(&score, before.last_score())?,
     }
     Ok(Exit::Good)
 }
@@ -107,8 +97,6 @@ struct Attempt<'a> {
     commit: String,
     is_changed: bool,
     shop: &'a Shop,
-    options: &'a Bench,
-    team: Option<team::File>,
 }
 
 impl Attempt<'_> {
@@ -117,23 +105,10 @@ impl Attempt<'_> {
         if !self.is_kept {
             return Ok(());
         }
-        if let Some(team) = &self.team {
-            team.add(board::Run {
-                time: team::now(),
-                commit: self.commit.clone(),
-                is_changed: self.is_changed,
-                score: result.as_ref().map_or(0.0, |score| score.score),
-                interval: result.as_ref().map(|score| score.interval),
-                expected: self.options.expect,
-                note: self.options.note.clone(),
-            })?;
-        }
         self.shop.history()?.add(Run {
             commit: self.commit.clone(),
             is_changed: self.is_changed,
             result,
-            expected: self.options.expect,
-            note: self.options.note.clone(),
         })
     }
 }
@@ -273,8 +248,7 @@ pub fn start(shop: &Built, payments: &Path, interrupt: &Interrupt) -> Result<Run
     })
 }
 
-/// Starts a shop with a fresh database, and sends users to it. Calls `during` with the address of the debug
-/// endpoints, on a thread beside the users.
+/// Starts a shop with a fresh database, and sends users to it.
 ///
 /// # Errors
 ///
@@ -284,7 +258,6 @@ pub fn measure(
     payments: &Path,
     length: Length,
     is_told: bool,
-    during: &(dyn Fn(SocketAddr) + Sync),
     interrupt: &Interrupt,
 ) -> Result<Score, CliError> {
     let running = start(shop, payments, interrupt)?;
@@ -323,10 +296,7 @@ pub fn measure(
             }
         },
     };
-    let run = std::thread::scope(|scope| {
-        scope.spawn(|| during(admin_address));
-        journeys::run(&settings)
-    });
+    let run = journeys::run(&settings);
     let alive = server.borrow_mut().is_alive("under load");
     alive.map_err(CliError::bad)?;
     run.map_err(|error| match error {
@@ -337,7 +307,7 @@ pub fn measure(
 }
 
 /// Prints a score, with its costs and how they changed since the one before.
-fn print(score: &Score, before: Option<&Score>, options: &Bench) -> Result<(), CliError> {
+fn print(score: &Score, before: Option<&Score>) -> Result<(), CliError> {
     let objectives = Objectives::shipped().map_err(CliError::bad)?;
     println!("route         answers      p99  of its objective");
     for (route, (count, p99)) in &score.p99_ms {
@@ -372,12 +342,6 @@ fn print(score: &Score, before: Option<&Score>, options: &Bench) -> Result<(), C
     }
     let [from, to] = score.interval;
     println!("\nscore: {:.1} ({from:.1} to {to:.1})", score.score);
-    if let Some(expected) = options.expect {
-        println!(
-            "expected: {expected}, {}",
-            Expectation::of(expected, Some(score.interval))
-        );
-    }
     Ok(())
 }
 

@@ -4,7 +4,6 @@ mod difference;
 mod gallery;
 mod look;
 mod measuring;
-mod way;
 
 use course::report::capture;
 
@@ -46,7 +45,6 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     if options.chapters.is_empty() && (options.verify || options.derive) {
         measuring::derive(&workshop, options.verify)?;
         gallery::derive(&workshop, options.verify)?;
-        way::derive(&workshop, options.verify)?;
     }
     Ok(Exit::Good)
 }

@@ -1,20 +1,16 @@
 //! The reference way through the capstone: twelve commits in one mailbox, as `git format-patch` writes it.
 
 use std::fs;
-use std::path::Path;
 
-use course::report::way::Scores;
 use terminal::exit::CliError;
 use terminal::files;
 use terminal::git::Git;
 
-use super::message::{TRAILER, wrapped};
+use super::message::TRAILER;
 use super::step::{Branch, Change, StepCommit};
 
 /// The commits. `shop-bench/tests/reference/way.rs` writes them anew when the shop changes.
 const MAILBOX: &str = "capstone/reference/way/commits.mbox";
-/// The scores.
-const RECORD: &str = "capstone/reference/way/scores.json";
 /// The branch's name below `steps/`.
 pub(super) const NAME: &str = "capstone";
 
@@ -98,24 +94,17 @@ pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> 
         return Ok(None);
     }
     let date = super::date(git, base)?;
-    let scores = git.ask(["cat-file", "blob", &format!("{base}:{RECORD}")]);
-    let scores: Option<Scores> = match scores {
-        Some(text) => serde_json::from_str(&text).ok(),
-        None => None,
-    };
     let mut parent = base.to_owned();
     let mut steps = Vec::new();
     let trees = trees(git, base, &changes)?;
     for ((number, change), tree) in (1..).zip(&changes).zip(&trees[1..]) {
-        let mut paragraphs = vec![change.subject.clone(), change.body.trim().to_owned()];
-        if let Some(scores) = &scores
-            && let Some(evidence) = scores.evidence(&change.name)
-        {
-            paragraphs.push(wrapped(&evidence));
-        }
         let place = format!("{number}/{}", changes.len());
-        paragraphs.push(format!("{TRAILER}{NAME} {place} {}", change.name));
-        let text = paragraphs.join("\n\n") + "\n";
+        let text = format!(
+            "{}\n\n{}\n\n{TRAILER}{NAME} {place} {}\n",
+            change.subject,
+            change.body.trim(),
+            change.name
+        );
         let commit = super::commit(git, tree, &parent, date + number, &text)?;
         parent.clone_from(&commit);
         steps.push(StepCommit {
@@ -131,16 +120,4 @@ pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> 
         steps,
         change: Change::Unchanged,
     }))
-}
-
-/// Reads the scores along the way; `None` where there is no file of them.
-pub(crate) fn recorded(root: &Path) -> Result<Option<Scores>, CliError> {
-    let file = root.join(RECORD);
-    match fs::read(&file) {
-        Ok(text) => {
-            let scores = serde_json::from_slice(&text);
-            Ok(Some(scores.map_err(CliError::because(file.display()))?))
-        }
-        Err(_) => Ok(None),
-    }
 }
