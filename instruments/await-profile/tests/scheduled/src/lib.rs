@@ -52,6 +52,8 @@ mod slot;
 mod symbols;
 #[path = "../../../src/tail_times.rs"]
 mod tail_times;
+#[path = "../../../src/task.rs"]
+mod task;
 #[path = "../../../src/timing.rs"]
 mod timing;
 #[path = "../../../src/tracked.rs"]
