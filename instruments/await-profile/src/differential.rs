@@ -29,8 +29,7 @@ pub fn differential(title: &str, before: &str, after: &str) -> Result<String, Fl
     let drawing = Drawing {
         title: title.to_owned(),
         captions: vec![
-            "width: share of requests in flight after | red: a larger share than before | blue: a \
-             smaller one"
+            "width: share of requests in flight after | red: a larger share than before | blue: a smaller one"
                 .to_owned(),
         ],
         // Per cent would be rounded to whole numbers, and so would the share that inferno computes from them.

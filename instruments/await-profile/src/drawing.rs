@@ -1,7 +1,9 @@
 //! Draws flamegraphs, whatever their stacks count.
 //!
-//! It uses inferno, with options for pictures that are part of other pages or are viewed on phones. Frame
-//! names may contain anything.
+//! Inferno draws the boxes. Lines of text, numbers that point at boxes, and the colours of dark pages are added to its
+//! picture. Frame names may contain anything.
+
+mod additions;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +12,10 @@ use inferno::differential;
 use inferno::flamegraph::color::{BackgroundColor, BasicPalette, Color, PaletteMap};
 use inferno::flamegraph::{Options, Palette, from_lines};
 
+use self::additions::Additions;
 use crate::error::FlamegraphError;
+
+pub use self::additions::Frame;
 
 /// Frame of CPUs with nothing to do; it is gray.
 pub const IDLE: &str = "[idle]";
@@ -24,8 +29,23 @@ const DEEPEST: usize = 1000;
 /// Most rows of normal height. Rows of a higher picture are lower, so that it fits a screen.
 const ROWS: usize = 36;
 
-/// Placeholder for the break between two captions, until inferno has drawn them.
-const BREAK: &str = " ~~ ";
+/// Colour of the paper if the reader's pages are dark.
+pub const DARK_PAPER: &str = "#1f2328";
+
+/// Colour of text on [`DARK_PAPER`].
+pub const DARK_INK: &str = "#e3e6e8";
+
+/// Width in px of a picture with a script, where no script runs. A picture of this width has letters of 9 px and more in a
+/// column of 750 px.
+const PAGE: usize = 900;
+
+/// Width in px of a still picture, small enough for a phone, and the height of its rows.
+const STILL: usize = 480;
+const STILL_ROW: usize = 22;
+
+/// Numbers that stand at the end of a frame's name. Still pictures repeat them above the frames, with a line to the box,
+/// which may be too narrow for a name.
+pub const MARKS: [&str; 3] = ["①", "②", "③"];
 
 /// Colors of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,12 +62,33 @@ pub enum Theme {
     Plain,
 }
 
+/// The place where a picture is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// A page or a frame of its own: the picture has a script to zoom and search, and is as wide as its window.
+    #[default]
+    Page,
+    /// An `<img>`, where no script runs.
+    Still,
+}
+
+impl Form {
+    /// Returns the number of letters in a line around the frames: as many as a column of 750 px has room for, or a still
+    /// picture.
+    fn letters(self) -> usize {
+        match self {
+            Form::Page => 100,
+            Form::Still => 62,
+        }
+    }
+}
+
 /// Settings of a picture: the text around its frames, and their colors.
 #[derive(Clone, Debug, Default)]
 pub struct Drawing {
     /// Heading.
     pub title: String,
-    /// Up to two lines below the heading.
+    /// Texts below the heading, each on lines of its own.
     pub captions: Vec<String>,
     /// Unit of a frame's number, such as `samples`.
     pub unit: String,
@@ -55,8 +96,10 @@ pub struct Drawing {
     pub theme: Theme,
     /// Colors of single frames, as red, green and blue.
     pub colours: BTreeMap<String, [u8; 3]>,
-    /// Lines below the picture, which add to its height.
+    /// Texts below the frames, each on lines of its own.
     pub legend: Vec<String>,
+    /// Place where it is shown.
+    pub form: Form,
 }
 
 impl Drawing {
@@ -67,7 +110,21 @@ impl Drawing {
     ///
     /// Returns an error if inferno cannot read or draw them.
     pub fn draw(&self, folded: &str) -> Result<String, FlamegraphError> {
-        self.svg(&drawable(folded))
+        self.draw_with(folded, |_| None)
+    }
+
+    /// Draws folded stacks as [`draw`](Self::draw) does. `describe` may return another text for each frame, which a
+    /// picture with a script shows under the mouse: the frame's name, and more in parentheses.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`draw`](Self::draw).
+    pub fn draw_with(
+        &self,
+        folded: &str,
+        describe: impl Fn(&Frame<'_>) -> Option<String>,
+    ) -> Result<String, FlamegraphError> {
+        self.svg(&drawable(folded), describe)
     }
 
     /// Draws the change between two profiles. Widths are those of `after`; red frames grew, and blue ones
@@ -86,10 +143,14 @@ impl Drawing {
         let mut both = Vec::new();
         differential::from_readers(options, before.as_bytes(), after.as_bytes(), &mut both)
             .map_err(FlamegraphError::Draw)?;
-        self.svg(&String::from_utf8_lossy(&both))
+        self.svg(&String::from_utf8_lossy(&both), |_| None)
     }
 
-    fn svg(&self, folded: &str) -> Result<String, FlamegraphError> {
+    fn svg(
+        &self,
+        folded: &str,
+        describe: impl Fn(&Frame<'_>) -> Option<String>,
+    ) -> Result<String, FlamegraphError> {
         let mut palette = PaletteMap::default();
         for (name, [r, g, b]) in &self.colours {
             let (r, g, b) = (*r, *g, *b);
@@ -109,23 +170,37 @@ impl Drawing {
         options.palette_map = Some(&mut palette);
         options.deterministic = true;
         options.title.clone_from(&self.title);
-        let captions = self.captions.join(BREAK);
-        if !captions.is_empty() {
-            options.subtitle = Some(captions);
-        }
         options.count_name.clone_from(&self.unit);
-        // Narrower boxes make towers that nobody can read and that push the others down.
-        options.min_width = 0.1;
-        if folded.lines().any(|line| line.matches(';').count() >= ROWS) {
-            options.frame_height = 14;
-            options.font_size = 11;
+        match self.form {
+            Form::Page => {
+                options.image_width = Some(PAGE);
+                // Labels end in their boxes, where no script measures them, in wide fonts as well.
+                options.font_width = 0.62;
+                // Narrower boxes make towers that nobody can read and that push the others down.
+                options.min_width = 0.1;
+                if folded.lines().any(|line| line.matches(';').count() >= ROWS) {
+                    options.frame_height = 14;
+                    options.font_size = 11;
+                }
+            }
+            Form::Still => {
+                options.image_width = Some(STILL);
+                options.min_width = 0.0;
+                options.frame_height = STILL_ROW;
+                options.font_size = 13;
+                options.font_width = 0.66;
+            }
         }
         let mut sorted: Vec<&str> = folded.lines().collect();
         sorted.sort_unstable();
         let mut svg = Vec::new();
         from_lines(&mut options, sorted, &mut svg).map_err(FlamegraphError::Draw)?;
-        let svg = forgiving(&String::from_utf8_lossy(&svg));
-        Ok(with_legend(break_caption(&svg), &self.legend))
+        let letters = self.form.letters();
+        let captions = wrapped(&self.captions, letters);
+        let legend = wrapped(&self.legend, letters);
+        Additions::of(&captions, &legend, self.form)
+            .to(&String::from_utf8_lossy(&svg), describe)
+            .map_err(FlamegraphError::Draw)
     }
 }
 
@@ -202,84 +277,96 @@ fn drawable(folded: &str) -> String {
     text
 }
 
-/// Makes inferno's script work in single-file reports, on phones, and in a busy browser.
-///
-/// The script keeps zoom and search in the page's address. A frame of a single-file report has no
-/// address to change, and the browser's refusal would stop the script. The search button shows only
-/// under a mouse, which a phone does not have. A frame that a busy browser has not laid out yet is
-/// 0 px wide, less the margins. Widths below 0 and divisions by 0 would be errors in its console.
-fn forgiving(svg: &str) -> String {
-    let guarded = svg
-        .replace("history.replaceState(", "remember(")
-        .replace(
-            "= svg.width.baseVal.value - xpad * 2;",
-            "= Math.max(1, svg.width.baseVal.value - xpad * 2);",
-        )
-        .replace(
-            "#search { text-anchor:end; opacity:0.1;",
-            "#search { text-anchor:end;",
+/// Breaks texts into lines of so many letters.
+fn wrapped(texts: &[String], letters: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for text in texts {
+        let mut line = String::new();
+        for word in text.split(' ') {
+            if !line.is_empty() && line.chars().count() + word.chars().count() >= letters {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the numbers behind each `beginning`.
+    fn numbers(svg: &str, beginning: &str) -> Vec<f64> {
+        let parts = svg.split(beginning).skip(1);
+        let is_of_number = |c: char| c.is_ascii_digit() || c == '.';
+        parts
+            .map(|part| {
+                let end = part.find(|c| !is_of_number(c)).unwrap();
+                part[..end].parse().unwrap()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn lines_of_text_have_room_around_the_frames() {
+        let drawing = Drawing {
+            title: "A & B".to_owned(),
+            captions: vec!["<above> ".repeat(40)],
+            legend: vec!["below ".repeat(40), "last".to_owned()],
+            ..Drawing::default()
+        };
+        let svg = drawing.draw("main;read 9\nmain;write 1\n").unwrap();
+        assert_eq!(svg.matches("class=\"caption\"").count(), 4);
+        let frames = numbers(
+            &svg,
+            "<svg id=\"frames\" x=\"10\" width=\"880\" total_samples=\"10\" y=\"",
+        )[0];
+        let captions = numbers(&svg, "class=\"caption\" x=\"50%\" y=\"");
+        assert!(captions.iter().all(|y| *y < frames + 37.0), "{captions:?}");
+        let height = numbers(&svg, " height=\"")[0];
+        let lines = numbers(&svg, "<text x=\"10\" y=\"");
+        assert!(
+            lines.len() == 4 && lines.iter().all(|y| *y < height),
+            "{svg}"
         );
-    guarded.replacen(
-        "\"use strict\";",
-        "\"use strict\";\nfunction remember(a, b, c) { try { history.replaceState(a, b, c); } catch (refused) {} }",
-        1,
-    )
-}
-
-/// Splits the caption into two lines. Inferno has one line for a subtitle, but there is room for two.
-fn break_caption(svg: &str) -> String {
-    match with_two_lines(svg) {
-        Some(broken) => broken,
-        None => svg.replace(BREAK, " | "),
+        assert!(svg.contains(&format!("viewBox=\"0 0 900 {height}\"")));
     }
-}
 
-fn with_two_lines(svg: &str) -> Option<String> {
-    let at = svg.find("<text id=\"subtitle\"")?;
-    let open = at + svg[at..].find('>')? + 1;
-    let close = open + svg[open..].find("</text>")?;
-    let (first, second) = svg[open..close].split_once(BREAK)?;
-    let (before, after) = (&svg[..open], &svg[close..]);
-    Some(format!(
-        "{before}<tspan x=\"50%\" y=\"41\">{first}</tspan><tspan x=\"50%\" y=\"55\">{second}</tspan>{after}"
-    ))
-}
-
-/// Adds lines below the frames, for which inferno has no room.
-fn with_legend(svg: String, legend: &[String]) -> String {
-    const LINE: usize = 17;
-    let (Some(height), Some(end), false) =
-        (height_of(&svg), svg.rfind("</svg>"), legend.is_empty())
-    else {
-        return svg;
-    };
-    let mut lines = String::new();
-    for (place, line) in (1..).zip(legend) {
-        let y = height + place * LINE - 6;
-        // Writing to a String cannot fail.
-        let _ = writeln!(lines, "<text x=\"10\" y=\"{y}\">{}</text>", escaped(line));
+    #[test]
+    fn numbers_stand_apart_and_point_at_their_boxes() {
+        let drawing = Drawing {
+            form: Form::Still,
+            ..Drawing::default()
+        };
+        let svg = drawing.draw("a 999990\nb ①;x 5\nc ② 5\n").unwrap();
+        let at = numbers(&svg, "class=\"number\" x=\"");
+        let [first, second] = at[..] else {
+            panic!("{svg}")
+        };
+        assert!(
+            second - first > 15.0 && second < STILL as f64 - 9.0,
+            "{at:?}"
+        );
+        // Both boxes are at the right edge, side by side.
+        let boxes = numbers(&svg, "<rect class=\"pointer\" x=\"");
+        assert!(
+            boxes.iter().all(|x| (469.0..=470.0).contains(x)),
+            "{boxes:?}"
+        );
     }
-    let higher = height + legend.len() * LINE + 4;
-    let (picture, rest) = svg.split_at(end);
-    let picture = picture
-        .replacen(
-            &format!(" height=\"{height}\""),
-            &format!(" height=\"{higher}\""),
-            2,
-        )
-        .replacen(&format!("1200 {height}\""), &format!("1200 {higher}\""), 1);
-    format!("{picture}{lines}{rest}")
-}
 
-fn height_of(svg: &str) -> Option<usize> {
-    let (_, rest) = svg.split_once(" height=\"")?;
-    let (height, _) = rest.split_once('"')?;
-    height.parse().ok()
-}
-
-/// Escapes a text for XML.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    #[test]
+    fn a_picture_follows_a_dark_page() {
+        let svg = Drawing::default().draw("main 1\n").unwrap();
+        let (_, dark) = svg
+            .split_once("@media (prefers-color-scheme: dark)")
+            .unwrap();
+        assert!(dark.contains(DARK_PAPER) && dark.contains(DARK_INK));
+        assert!(svg.contains("style=\"color-scheme:light dark\""));
+    }
 }

@@ -65,62 +65,30 @@ impl Profile {
                 colours.insert(frame.label(), colour(frame.kind));
             }
         }
-        colours.insert("all".to_owned(), colour(FrameKind::Framework));
-        let mut legend = Vec::new();
-        for remark in self.remarks() {
-            legend.extend(wrapped(&remark.says));
-        }
+        // The box of all requests, which has no name.
+        colours.insert(String::new(), colour(FrameKind::Framework));
+        let legend = self.remarks().into_iter().map(|remark| remark.says);
         let drawing = Drawing {
             title: options.title.clone(),
-            captions: self.captions().to_vec(),
+            captions: self.captions(),
             // For inferno's script, which has no room for more. The text of each frame is written below.
             unit: "request-microseconds".to_owned(),
             theme: Theme::Plain,
             colours,
-            legend,
+            legend: legend.collect(),
+            ..Drawing::default()
         };
-        Ok(self.describe_frames(&drawing.draw(&folded)?, &weights))
-    }
-
-    /// Writes into each frame's text what its width means. Inferno knows one unit for all frames, and
-    /// takes per cent of rounded numbers.
-    fn describe_frames(&self, svg: &str, weights: &Weights) -> String {
-        // End of each route, in the order in which the routes lie beside each other.
-        let mut ends: Vec<(u64, &str)> = Vec::new();
-        let mut total = 0;
-        for (stack, micros) in weights.rounded() {
-            total += micros;
-            let route = stack.first().map_or("", |route| &route.path);
-            match ends.last_mut() {
-                Some((end, last)) if *last == route => *end = total,
-                _ => ends.push((total, route)),
-            }
-        }
-        let mut described = String::with_capacity(svg.len());
-        let mut rest = svg;
-        while let Some(at) = rest.find("</title><rect ") {
-            let (before, after) = rest.split_at(at);
-            let text = before.strip_suffix(')').and_then(|text| text.rfind(" ("));
-            let width = number_of(after, " fg:w=\"");
-            let from = number_of(after, " fg:x=\"");
-            match (text, width, from) {
-                (Some(text), Some(width), Some(from)) => {
-                    let share = width as f64 / total as f64;
-                    // A frame of all routes begins at the first route and ends after it, so it has no time.
-                    let route = match ends.iter().find(|(end, _)| from < *end) {
-                        Some((end, route)) if from + width <= *end => Some(*route),
-                        _ => None,
-                    };
-                    described.push_str(&before[..text]);
-                    let _ = write!(described, " ({})", self.width_in_words(share, route));
-                }
-                _ => described.push_str(before),
-            }
-            let (tag, others) = after.split_at("</title>".len());
-            described.push_str(tag);
-            rest = others;
-        }
-        described + rest
+        let ends = ends_of_routes(&weights);
+        drawing.draw_with(&folded, |frame| {
+            let share = frame.weight as f64 / frame.whole as f64;
+            // A frame of all routes begins at the first route and ends after it, so it has no time.
+            let route = match ends.iter().find(|(end, _)| frame.from < *end) {
+                Some((end, route)) if frame.from + frame.weight <= *end => Some(*route),
+                _ => None,
+            };
+            let width = self.width_in_words(share, route);
+            Some(format!("{} ({width})", frame.name))
+        })
     }
 
     /// Returns in words what a frame's width is: requests in flight, and the time of a request if it is of one route.
@@ -141,7 +109,7 @@ impl Profile {
 
     /// Returns the captions that a reader needs: what was measured, and what the picture does not
     /// show.
-    fn captions(&self) -> [String; 2] {
+    fn captions(&self) -> Vec<String> {
         let summary = self.summary();
         let samples = summary.samples;
         let mut measured = format!(
@@ -184,30 +152,24 @@ impl Profile {
                 summary.late_requests
             );
         }
-        apart.push_str(" | not shown: inside tasks and sets without inherit(), blocking calls");
-        [measured, apart]
+        let hidden = "not shown: inside tasks and sets without inherit(), blocking calls";
+        vec![measured, apart, hidden.to_owned()]
     }
 }
 
-/// Breaks a text into lines that fit below the picture.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.len() + word.len() < LINE => line.extend([" ", word]),
-            _ => lines.push(word.to_owned()),
+/// Returns the end of each route, in the order in which the routes lie side by side.
+fn ends_of_routes(weights: &Weights) -> Vec<(u64, &str)> {
+    let mut ends: Vec<(u64, &str)> = Vec::new();
+    let mut total = 0;
+    for (stack, micros) in weights.rounded() {
+        total += micros;
+        let route = stack.first().map_or("", |route| &route.path);
+        match ends.last_mut() {
+            Some((end, last)) if *last == route => *end = total,
+            _ => ends.push((total, route)),
         }
     }
-    lines
-}
-
-/// Longest line below the picture, in bytes.
-const LINE: usize = 170;
-
-/// Returns the number in an attribute; `attribute` is its beginning, as in ` fg:w="`.
-fn number_of(tag: &str, attribute: &str) -> Option<u64> {
-    let value = &tag[tag.find(attribute)? + attribute.len()..];
-    value[..value.find('"')?].parse().ok()
+    ends
 }
 
 /// Most routes whose time the caption gives.

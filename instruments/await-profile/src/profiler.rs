@@ -14,7 +14,8 @@ use crate::options::ProfileOptions;
 use crate::probe::Probe;
 use crate::profile::Profile;
 use crate::sampler::collect;
-use crate::shared::{Permit, Purpose, Shared};
+use crate::session::Purpose;
+use crate::shared::{Permit, Shared};
 use crate::tracked::Tracked;
 use crate::watched;
 

@@ -7,8 +7,16 @@ use std::time::{Duration, Instant};
 use crate::capture::{Captured, Kept};
 use crate::lock::lock;
 use crate::raw_stack::RawStack;
-use crate::shared::Purpose;
 use crate::sync::Mutex;
+
+/// Use of samples. Each may go on once at a time, beside the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A profile, which ends.
+    Profile,
+    /// Counts of waits, which go on.
+    Counts,
+}
 
 /// Mark of a sample that waits for the next poll of its request.
 pub(crate) struct Mark {

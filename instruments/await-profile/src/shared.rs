@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::error::ProfileError;
 use crate::lock::lock;
 use crate::registry::Registry;
+use crate::session::Purpose;
 use crate::symbols::SymbolCache;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
 
@@ -18,21 +19,11 @@ const COUNTING: u32 = 4;
 /// Unit in which the state counts the times at which the tracking of polls began.
 const GENERATION: u32 = 8;
 
-/// Use of samples. Each may go on once at a time, beside the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// A profile, which ends.
-    Profile,
-    /// Counts of waits, which go on.
-    Counts,
-}
-
-impl Purpose {
-    fn bit(self) -> u32 {
-        match self {
-            Purpose::Profile => PROFILING,
-            Purpose::Counts => COUNTING,
-        }
+/// Returns the bit that is set while samples are taken for a purpose.
+fn bit(purpose: Purpose) -> u32 {
+    match purpose {
+        Purpose::Profile => PROFILING,
+        Purpose::Counts => COUNTING,
     }
 }
 
@@ -161,14 +152,14 @@ impl Permit {
             } else {
                 with_next_number(state)
             };
-            Some(numbered | self.purpose.bit())
+            Some(numbered | bit(self.purpose))
         });
         shared.state().generation()
     }
 
     /// Stops the tracking of polls for this purpose.
     pub(crate) fn switch_off(&self) {
-        let others = !self.purpose.bit();
+        let others = !bit(self.purpose);
         self.shared.state.fetch_and(others, Ordering::AcqRel);
     }
 }

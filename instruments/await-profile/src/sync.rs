@@ -1,6 +1,6 @@
 //! Locks, atomics and thread-local variables: those of the standard library.
 //!
-//! `scheduled-tests/` compiles the files of this crate that use them with loom's instead. Loom tries every order in
+//! `tests/scheduled/` compiles the files of this crate that use them with loom's instead. Loom tries every order in
 //! which threads may take their steps. `Arc` is the standard library's there too, since wakers are made of it.
 
 pub(crate) use std::sync::atomic::{

@@ -13,7 +13,8 @@ use std::task::{Wake, Waker};
 
 use crate::AwaitProfiler;
 use crate::sampler::Sampler;
-use crate::shared::{Permit, Purpose};
+use crate::session::Purpose;
+use crate::shared::Permit;
 
 /// Executor's side of a request, which counts its wakes.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, ops::Range};
 
+use await_profile::drawing::{DARK_INK, DARK_PAPER};
 use plotters::{
     coord::Shift,
     drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea},
@@ -336,7 +337,7 @@ fn places(key: &[&Drawn]) -> Vec<(i32, u32)> {
 /// Adds the texts for readers who cannot see the plot, and the colours of dark pages.
 fn themed(svg: &str, title: &str, description: &str) -> String {
     let mut rules = String::new();
-    let page = [(PAPER, "#1f2328"), (INK, "#e3e6e8"), (FAINT, "#42484e")];
+    let page = [(PAPER, DARK_PAPER), (INK, DARK_INK), (FAINT, "#42484e")];
     let looks = LOOKS.map(|look| (look.colour, look.dark));
     for (RGBColor(r, g, b), dark) in page.into_iter().chain(looks) {
         let light = format!("#{r:02X}{g:02X}{b:02X}");

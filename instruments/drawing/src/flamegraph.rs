@@ -13,7 +13,7 @@ mod plumbing;
 
 use crate::folded::{IDLE, MEANINGFUL, NoCount, total};
 use crate::profile::Profile;
-use await_profile::drawing::{Drawing, Theme, legible};
+use await_profile::drawing::{DARK_INK, DARK_PAPER, Drawing, Theme, legible};
 use statistics::figures;
 use statistics::profile::ProfileKind;
 
@@ -230,9 +230,11 @@ fn strip_of(picture: &Picture, said: &str, busy: f64) -> String {
     let subtitle = escaped(picture.subtitle.as_deref().unwrap_or_default());
     let width = busy * 100.0;
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%\" height=\"96\" role=\"img\">\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%\" height=\"96\" role=\"img\" \
+         style=\"color-scheme:light dark\">\
          <title>{title}. {subtitle}. {said}.</title>\
-         <rect width=\"100%\" height=\"96\" fill=\"#f4f4d8\"/>\
+         <style>@media(prefers-color-scheme:dark){{.paper{{fill:{DARK_PAPER}}}text{{fill:{DARK_INK}}}}}</style>\
+         <rect class=\"paper\" width=\"100%\" height=\"96\" fill=\"#f4f4d8\"/>\
          <g font-family=\"monospace\" font-size=\"12\" text-anchor=\"middle\" fill=\"#000\">\
          <text x=\"50%\" y=\"24\" font-size=\"17\">{title}</text>\
          <text x=\"50%\" y=\"46\">{subtitle}</text>\

@@ -244,7 +244,7 @@ pub struct Still {
     pub variant: String,
     /// The instrument.
     pub kind: ProfileKind,
-    /// Beginnings of the names of boxes that the picture points out with a line.
+    /// Beginnings of the names of boxes that a number in the picture points at.
     #[serde(default)]
     pub pointed: Vec<String>,
 }

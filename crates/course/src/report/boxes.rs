@@ -1,5 +1,7 @@
 //! Boxes of the still pictures: what a recorded stack is called there, with the names that a reader knows.
 
+use std::collections::BTreeMap;
+
 use drawing::flamegraph::{Boxes, busy, in_flight};
 use drawing::folded;
 use drawing::profile::Profile;
@@ -26,7 +28,7 @@ pub(crate) fn widest_top(
     stacks: &str,
     profile: &Profile,
 ) -> Result<Option<(String, String)>, folded::NoCount> {
-    let (_, boxes) = boxes(stacks, profile, &[])?;
+    let (_, boxes) = boxes(stacks, profile, &BTreeMap::new())?;
     Ok(boxes.widest_top("idle"))
 }
 
@@ -38,7 +40,7 @@ pub(crate) fn widest_top(
 pub(crate) fn boxes(
     stacks: &str,
     profile: &Profile,
-    renamed: &[(&str, &str)],
+    renamed: &BTreeMap<String, String>,
 ) -> Result<(String, Boxes), folded::NoCount> {
     let is_cpu = profile.kind == ProfileKind::Cpu;
     let shown = if is_cpu { running } else { waiting };
@@ -64,13 +66,13 @@ pub(crate) fn boxes(
     Ok((title, boxes))
 }
 
-fn rename(frames: &mut Vec<String>, renamed: &[(&str, &str)]) {
+fn rename(frames: &mut Vec<String>, renamed: &BTreeMap<String, String>) {
     if renamed.is_empty() {
         return;
     }
     for frame in frames.iter_mut() {
         for (before, after) in renamed {
-            let Some(rest) = frame.strip_prefix(before) else {
+            let Some(rest) = frame.strip_prefix(before.as_str()) else {
                 continue;
             };
             // `app::read` matches in `app::read, line 31`, but not in `app::reader`.

@@ -9,7 +9,7 @@ use crate::{pages, root};
 struct Drawing {
     /// Its chapter, variant and kind, such as `chapter5.problem.cpu`.
     name: String,
-    /// Texts in its boxes and at its lines.
+    /// Texts in its boxes and of its call-outs.
     labels: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ fn a_page_says_of_a_box_what_its_drawing_says() {
             };
             if !drawings.iter().any(is_labelled) {
                 wrong.push(format!(
-                    "{}: no drawing on this page labels a box `{name}`: say its label, or point a line at it in the \
+                    "{}: no drawing on this page labels a box `{name}`: say its label, or point at it in the \
                      chapter's [[stills]]",
                     page.display()
                 ));
@@ -59,12 +59,13 @@ fn drawings(text: &str) -> Vec<Drawing> {
     drawings
 }
 
-/// The texts of a drawing.
+/// The texts of a drawing, without the numbers of its call-outs.
 fn labels(svg: &str) -> Vec<String> {
     let mut labels = Vec::new();
     for rest in svg.split("<text").skip(1) {
         let (_, rest) = rest.split_once('>').unwrap();
         let (label, _) = rest.split_once("</text>").unwrap();
+        let label = label.trim_matches(['①', '②', '③', ' ']);
         labels.push(label.replace("&lt;", "<").replace("&gt;", ">"));
     }
     labels
@@ -85,13 +86,13 @@ fn figure_of_another_box(text: &str, drawing: &Drawing, figures: &Figures) -> Op
     let is_there = drawing.labels.contains(&label);
     (!is_there).then(|| {
         let drawn = &drawing.name;
-        format!("{drawn}.svg has no label `{label}`, which a page says: point a line at that box")
+        format!("{drawn}.svg has no label `{label}`, which a page says: point at that box")
     })
 }
 
 /// Returns whether a label, which may be cut off, is of a box with this name.
 fn is_name(label: &str, name: &str) -> bool {
-    match label.strip_suffix('…') {
+    match label.strip_suffix("..") {
         Some(beginning) => beginning.len() > 8 && name.starts_with(beginning),
         None => label
             .strip_prefix(name)
@@ -114,7 +115,7 @@ fn boxes_named(text: &str) -> Vec<&str> {
 fn labels_are_compared_whole_or_as_far_as_they_are_drawn() {
     assert!(is_name("app::page  99 %", "app::page"));
     assert!(is_name("app::page, line 3  99 %", "app::page"));
-    assert!(is_name("(waiting for the…", "(waiting for the pool)"));
+    assert!(is_name("(waiting for the..", "(waiting for the pool)"));
     assert!(!is_name("app::pages", "app::page"));
-    assert!(!is_name("app…", "app::page"));
+    assert!(!is_name("app..", "app::page"));
 }

@@ -33,8 +33,11 @@ fn a_step_offers_what_the_exercise_does() {
         for step in steps(&folder) {
             let code = read(&format!("{step}.rs"));
             for name in &wanted {
-                let is_there =
-                    code.contains(&format!("fn {name}(")) || code.contains(&format!("::{name};"));
+                let offers = ["fn ", "struct ", "enum ", "type ", "::"];
+                let is_there = offers.iter().any(|before| {
+                    let after = code.split(&format!("{before}{name}")).skip(1);
+                    after.filter_map(|rest| rest.chars().next()).any(|next| !next.is_alphanumeric())
+                });
                 assert!(
                     is_there,
                     "chapter {number}: the step {step} has no `{name}`, which main.rs asks for"

@@ -13,7 +13,8 @@ use tokio::time::{advance, sleep};
 use super::{permit, sampler};
 use crate::collected::{Outcome, Sample};
 use crate::counting::{Counting, WaitCounts};
-use crate::shared::{Permit, Purpose};
+use crate::session::Purpose;
+use crate::shared::Permit;
 use crate::{AwaitProfiler, ProfileError};
 
 const REQUESTS: u64 = 100;

@@ -5,13 +5,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use await_profile::drawing::MARKS;
 use statistics::figures;
 
 use crate::folded::{NoCount, stacks};
-
-/// Marks of the call-outs. They stand behind the names of frames, because the drawing cuts long names at their
-/// beginning.
-const MARKS: [&str; 3] = ["①", "②", "③"];
 
 /// Smallest share of the first marked frame that the second one must have. It is most of the width, or a good part
 /// if no frame above has most.
@@ -55,26 +52,6 @@ pub(super) fn point(folded: &str, own: &str, all: u64) -> Result<Pointed, NoCoun
             chosen.push((other, "not here"));
         }
     }
-    let mut text = String::new();
-    for stack in stacks(folded) {
-        let (frames, count) = stack?;
-        let mut marked = String::new();
-        let mut end = 0;
-        for frame in frames.split(';') {
-            end += frame.len();
-            let separator = if marked.is_empty() { "" } else { ";" };
-            marked.push_str(separator);
-            marked.push_str(frame);
-            let place = chosen.iter().position(|(path, _)| *path == &frames[..end]);
-            if let Some(place) = place {
-                marked.push(' ');
-                marked.push_str(MARKS[place]);
-            }
-            end += 1;
-        }
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{marked} {count}");
-    }
     let mut legend = Vec::new();
     for ((path, word), mark) in chosen.iter().zip(MARKS) {
         let share = widths[path] as f64 / all.max(1) as f64;
@@ -85,10 +62,57 @@ pub(super) fn point(folded: &str, own: &str, all: u64) -> Result<Pointed, NoCoun
             figures::percent(share)
         ));
     }
+    let paths: Vec<&str> = chosen.iter().map(|(path, _)| *path).collect();
     Ok(Pointed {
         legend,
-        folded: text,
+        folded: marked(folded, &paths)?,
     })
+}
+
+/// Marks the widest frame whose name begins with each text in `beginnings`.
+pub(super) fn point_at(folded: &str, beginnings: &[&str]) -> Result<Pointed, NoCount> {
+    let widths = widths(folded)?;
+    let mut paths = Vec::new();
+    for beginning in beginnings {
+        let named = widths
+            .iter()
+            .filter(|(path, _)| last(path).starts_with(beginning));
+        let widest = named.max_by_key(|(path, width)| (**width, Reverse(**path)));
+        paths.extend(widest.map(|(path, _)| *path));
+    }
+    let legend = paths.iter().zip(MARKS);
+    Ok(Pointed {
+        legend: legend
+            .map(|(path, mark)| format!("{mark} {}", last(path)))
+            .collect(),
+        folded: marked(folded, &paths)?,
+    })
+}
+
+/// Returns the stacks with the marks, in their order, behind the frames at the ends of `paths`: behind, because the drawing
+/// cuts long names at their beginning.
+fn marked(folded: &str, paths: &[&str]) -> Result<String, NoCount> {
+    let mut text = String::new();
+    for stack in stacks(folded) {
+        let (frames, count) = stack?;
+        let mut marked = String::new();
+        let mut end = 0;
+        for frame in frames.split(';') {
+            end += frame.len();
+            let separator = if marked.is_empty() { "" } else { ";" };
+            marked.push_str(separator);
+            marked.push_str(frame);
+            let place = paths.iter().position(|path| *path == &frames[..end]);
+            if let Some(mark) = place.and_then(|place| MARKS.get(place)) {
+                marked.push(' ');
+                marked.push_str(mark);
+            }
+            end += 1;
+        }
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{marked} {count}");
+    }
+    Ok(text)
 }
 
 fn widths(folded: &str) -> Result<Widths<'_>, NoCount> {

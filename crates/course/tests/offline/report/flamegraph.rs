@@ -57,9 +57,27 @@ fn the_script_survives_frames_without_address_or_width() {
     let changed = [
         "try { history.replaceState(",
         "Math.max(1, svg.width.baseVal.value - xpad * 2)",
+        "var fluiddrawing = true;",
     ];
     has(&svg, &changed);
-    assert!(!svg.contains("opacity:0.1"));
+    let hidden = svg.find("#search { text-anchor:end; opacity:0.1;");
+    assert!(hidden.unwrap() < svg.find("#search { opacity:1; }").unwrap());
+}
+
+/// A call-out has its mark at the frame, and a line below the frames that says its share.
+#[test]
+fn call_outs_have_a_line_each() {
+    let own = "main;chapter1::read;parse 600\nmain;chapter1::read;sort 300\nmain;other 100\n";
+    let svg = draw(own, Cpu, 0);
+    let parts = [
+        "<title>chapter1::read ① (900 samples",
+        ">① here, 90 %: chapter1::read</text>",
+        "<title>parse ② (600 samples",
+        ">② here, 60 %: parse</text>",
+        "<title>other ③ (100 samples",
+        ">③ not here, 10 %: other</text>",
+    ];
+    has(&svg, &parts);
 }
 
 #[test]

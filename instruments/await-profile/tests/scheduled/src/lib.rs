@@ -6,57 +6,59 @@
 //! read of an atomic may return. `Arc`, which makes the wakers, is the standard library's, and no
 //! stack is walked.
 
-#[path = "../../src/answers.rs"]
+#[path = "../../../src/answers.rs"]
 mod answers;
-#[path = "../../src/capture.rs"]
+#[path = "../../../src/capture.rs"]
 mod capture;
-#[path = "../../src/clone_hook.rs"]
+#[path = "../../../src/clone_hook.rs"]
 mod clone_hook;
-#[path = "../../src/collected.rs"]
+#[path = "../../../src/collected.rs"]
 mod collected;
-#[path = "../../src/ended.rs"]
+#[path = "../../../src/ended.rs"]
 mod ended;
-#[path = "../../src/error.rs"]
+#[path = "../../../src/error.rs"]
 mod error;
-#[path = "../../src/interval.rs"]
+#[path = "../../../src/interval.rs"]
 mod interval;
-#[path = "../../src/label.rs"]
+#[path = "../../../src/label.rs"]
 mod label;
-#[path = "../../src/latency.rs"]
+#[path = "../../../src/latency.rs"]
 mod latency;
-#[path = "../../src/lock.rs"]
+#[path = "../../../src/lock.rs"]
 mod lock;
-#[path = "../../src/options.rs"]
+#[path = "../../../src/options.rs"]
 mod options;
-#[path = "../../src/percentile.rs"]
+#[path = "../../../src/percentile.rs"]
 mod percentile;
-#[path = "../../src/poll_guard.rs"]
+#[path = "../../../src/poll_guard.rs"]
 mod poll_guard;
-#[path = "../../src/probe.rs"]
+#[path = "../../../src/probe.rs"]
 mod probe;
-#[path = "../../src/raw_stack.rs"]
+#[path = "../../../src/raw_stack.rs"]
 mod raw_stack;
-#[path = "../../src/registry.rs"]
+#[path = "../../../src/registry.rs"]
 mod registry;
-#[path = "../../src/routes.rs"]
+#[path = "../../../src/routes.rs"]
 mod routes;
-#[path = "../../src/sampler.rs"]
+#[path = "../../../src/sampler.rs"]
 mod sampler;
-#[path = "../../src/session.rs"]
+#[path = "../../../src/session.rs"]
 mod session;
-#[path = "../../src/shared.rs"]
+#[path = "../../../src/shared.rs"]
 mod shared;
-#[path = "../../src/slot.rs"]
+#[path = "../../../src/slot.rs"]
 mod slot;
-#[path = "../../src/symbols.rs"]
+#[path = "../../../src/symbols.rs"]
 mod symbols;
-#[path = "../../src/tail_times.rs"]
+#[path = "../../../src/tail_times.rs"]
 mod tail_times;
-#[path = "../../src/timing.rs"]
+#[path = "../../../src/task.rs"]
+mod task;
+#[path = "../../../src/timing.rs"]
 mod timing;
-#[path = "../../src/tracked.rs"]
+#[path = "../../../src/tracked.rs"]
 mod tracked;
-#[path = "../../src/tracking_waker.rs"]
+#[path = "../../../src/tracking_waker.rs"]
 mod tracking_waker;
 
 mod sync {
@@ -87,7 +89,8 @@ use loom::thread;
 use crate::collected::{Collected, Outcome};
 use crate::probe::Probe;
 use crate::sampler::Sampler;
-use crate::shared::{Permit, Purpose, Shared};
+use crate::session::Purpose;
+use crate::shared::{Permit, Shared};
 use crate::tracked::{Tracked, inherit};
 
 fn check(model: impl Fn() + Send + Sync + 'static) {
