@@ -11,7 +11,6 @@ use statistics::metric::Unit;
 use statistics::profile::ProfileKind;
 use statistics::{FIRST_LOOK, Looks};
 
-pub(crate) use self::extra::renew;
 pub use self::{
     error::ChapterFileError,
     extra::{Baselines, Extra},

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use statistics::Looks;
 
 use crate::measurement::{
-    chapter_file::{self, ChapterFile},
+    chapter_file::ChapterFile,
     claim::{Claim, PROBLEM, Quantity, Role, WORK_CPU},
     instructions::Instructions,
     reference::Published,
@@ -73,8 +73,6 @@ pub enum Purpose {
     Equal,
     /// One of a pair, problem and fix, in a scenario in which something is claimed.
     Claim,
-    /// Load of a claim by another generator, in records from when `capture` compared generators.
-    Agreement,
     /// A root cause's own round, where it is counted in another scenario or on another build.
     RootCause,
     /// A cell of the chapter's table.
@@ -152,16 +150,12 @@ impl Round {
         }
     }
 
-    /// Returns whether the verdict rests on this round. It does not rest on disturbed rounds, baselines and
-    /// other generators, nor on rounds for the table or the plot of connections.
+    /// Returns whether the verdict rests on this round. It does not rest on disturbed rounds and baselines,
+    /// nor on rounds for the table or the plot of connections.
     pub fn is_judged(&self) -> bool {
         !matches!(
             self.purpose,
-            Purpose::Agreement
-                | Purpose::Matrix
-                | Purpose::Series
-                | Purpose::Baseline
-                | Purpose::Disturbed
+            Purpose::Matrix | Purpose::Series | Purpose::Baseline | Purpose::Disturbed
         )
     }
 }
@@ -170,23 +164,13 @@ impl Record {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
 
-    /// Reads a record from its JSON, also one that was written before chapters had extras.
+    /// Reads a record from its JSON.
     ///
     /// # Errors
     ///
     /// Fails if the text is not JSON, or not that of a record.
     pub fn parse(json: &str) -> Result<Self, serde_json::Error> {
-        let error = match serde_json::from_str(json) {
-            Ok(record) => return Ok(record),
-            Err(error) => error,
-        };
-        let mut older: serde_json::Value = serde_json::from_str(json)?;
-        let Some(serde_json::Value::Object(chapter)) = older.get_mut("chapter") else {
-            return Err(error);
-        };
-        chapter_file::renew(chapter);
-        // What is wrong beside the old keys stands in the error of the text, with its line.
-        serde_json::from_value(older).map_err(|_| error)
+        serde_json::from_str(json)
     }
 
     /// Returns the rounds of one purpose, in the order in which they ran.

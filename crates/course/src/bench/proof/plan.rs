@@ -121,7 +121,6 @@ pub(super) fn label(step: &Step<'_>) -> String {
         Purpose::Law => format!("{}, for the law", step.variant),
         Purpose::RootCause => format!("{}, counted", step.variant),
         Purpose::Claim
-        | Purpose::Agreement
         | Purpose::Matrix
         | Purpose::Series
         | Purpose::Baseline

@@ -2,7 +2,6 @@
 //! nothing of it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::measurement::{checked, instructions::Counting};
 
@@ -53,29 +52,5 @@ impl Extra {
             Self::Heap { scenario, .. } => Some(("extras.heap.scenario", scenario)),
             Self::Instructions(_) => None,
         }
-    }
-}
-
-/// Moves the keys that a chapter in a record had before there were extras to `extras`.
-pub(crate) fn renew(chapter: &mut Map<String, Value>) {
-    let mut extras = Vec::new();
-    if let Some(scenario) = chapter.remove("series") {
-        extras.push(serde_json::json!({ "kind": "connections", "scenario": scenario }));
-    }
-    if let Some(Value::Object(rounds)) = chapter.get_mut("rounds")
-        && let Some(seconds) = rounds.remove("heap_profile_s")
-        && let Some(scenario) = rounds.remove("heap_profile_scenario")
-    {
-        extras
-            .push(serde_json::json!({ "kind": "heap", "seconds": seconds, "scenario": scenario }));
-    }
-    for kind in ["baselines", "instructions"] {
-        if let Some(Value::Object(mut extra)) = chapter.remove(kind) {
-            extra.insert("kind".to_owned(), kind.into());
-            extras.push(extra.into());
-        }
-    }
-    if !extras.is_empty() {
-        chapter.insert("extras".to_owned(), extras.into());
     }
 }
