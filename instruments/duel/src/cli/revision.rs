@@ -24,7 +24,7 @@ use terminal::git::{Commit, Git};
 pub(super) const GIT: &str = "git:";
 
 /// Status with which a shell reports that a program does not exist.
-const NOT_FOUND: &str = "exit code 127";
+const NOT_FOUND: i32 = 127;
 
 /// Name of the checkout within a temporary folder.
 const SOURCE: &str = "source";
@@ -217,7 +217,7 @@ impl<'a> Revision<'a> {
         interrupt: &Interrupt,
     ) -> Result<Option<Started>, CliError> {
         let server = CommandServer::start(launch, interrupt).map_err(|error| match error {
-            CommandError::Ended { ref status, .. } if status == NOT_FOUND => {
+            CommandError::Ended { status, .. } if status.code() == Some(NOT_FOUND) => {
                 let why = "its build made no such program; what cargo makes is below ./target";
                 CliError::new(Exit::Invalid, format!("{error}; {why}"))
             }
