@@ -485,16 +485,6 @@ impl ChapterFile {
         }
     }
 
-    /// Returns the load like [`ChapterFile::load_of`], for as long as a grade needs.
-    pub fn check_load_of(&self, scenario: &Scenario) -> Traffic {
-        let load = self.load_of(scenario);
-        let duration = self.check.duration_s.map(Duration::from_secs_f64);
-        Traffic {
-            duration: duration.unwrap_or(load.duration),
-            ..load
-        }
-    }
-
     /// Returns the looks at which a proof checks whether it is decided.
     pub fn looks(&self) -> Looks {
         Looks::of_proof(self.rounds.pairs)

@@ -142,6 +142,31 @@ impl Round {
         }
     }
 
+    /// Returns whether the round lacks the figure that its claim is about, and a lack of time may be the only
+    /// cause. `effect` is the quantity of the chapter's effect.
+    pub fn is_silent(&self, effect: &Quantity) -> bool {
+        let is_faulty = self.outcome.wrong_answers > 0 || self.outcome.error_count() > 0;
+        let is_about_effect =
+            matches!(self.purpose, Purpose::Claim | Purpose::Equal | Purpose::Law);
+        let lacks_figure = is_about_effect && self.value(effect).is_none();
+        !is_faulty && (self.outcome.completed == 0 || lacks_figure)
+    }
+
+    /// Returns whether a root cause in the round's scenario misses the bound of a fix.
+    pub fn misses_a_bound(&self, chapter: &ChapterFile) -> bool {
+        for claim in chapter.claims.of(Role::RootCause) {
+            if claim.scenario() != self.scenario || !claim.is_checked() {
+                continue;
+            }
+            if let (Some(bound), Some(reading)) = (claim.solution, self.value(&claim.quantity))
+                && !bound.holds(reading, chapter.users(&self.scenario))
+            {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Returns whether the value of `quantity` in this round is a lower bound.
     pub fn is_at_least(&self, quantity: &Quantity) -> bool {
         match quantity {

@@ -17,6 +17,7 @@ use statistics::figures;
 use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Prove, UpstreamOf};
+use crate::exercise::Exercise;
 use crate::measured::{Measured, Order, measure};
 use crate::prediction::Prediction;
 use crate::progress_file::{self, OwnProof, Progress, Proof};
@@ -78,7 +79,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             upstream: options.upstream,
             database: options.database.clone(),
         };
-        let exercise = progress_file::exercise_now(chapter);
+        let exercise = Exercise::digest_now(chapter);
         let measured = measure(&workshop, chapter, &order, &interrupt)?;
         let folder = folder.join(chapter.package());
         let report = write(&folder, &measured)?;
@@ -89,7 +90,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             };
             progress_file::remember(&workshop, chapter.number, |done| done.proof = Some(proof));
         }
-        if options.variant == EXERCISE && progress_file::exercise_now(chapter) != exercise {
+        if options.variant == EXERCISE && Exercise::digest_now(chapter) != exercise {
             eprintln!(
                 "note: exercise.rs changed during the proof, which may have measured either version, so the result is not kept: prove it again"
             );
