@@ -84,27 +84,22 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         let folder = folder.join(chapter.package());
         let report = write(&folder, &measured)?;
         let analysis = measured.capture.analysis();
-        if options.variant == SOLUTION {
-            let proof = Proof {
-                kind: analysis.verdict.kind,
-            };
-            progress_file::remember(&workshop, chapter.number, |done| done.proof = Some(proof));
-        }
+        let kind = analysis.verdict.kind;
         if options.variant == EXERCISE && Exercise::digest_now(chapter) != exercise {
             eprintln!(
                 "note: exercise.rs changed during the proof, which may have measured either version, so the result is not kept: prove it again"
             );
-        } else if options.variant == EXERCISE {
-            let proof = OwnProof {
-                kind: analysis.verdict.kind,
-                gain: match analysis.effect() {
-                    Some(effect) => effect.ratio,
-                    None => None,
-                },
-                exercise,
-            };
+        } else if options.variant == EXERCISE || options.variant == SOLUTION {
             progress_file::remember(&workshop, chapter.number, |done| {
-                done.own_proof = Some(proof);
+                if options.variant == SOLUTION {
+                    done.proof = Some(Proof { kind });
+                } else {
+                    done.own_proof = Some(OwnProof {
+                        kind,
+                        gain: analysis.effect().and_then(|effect| effect.ratio),
+                        exercise,
+                    });
+                }
             });
         }
         let record = &measured.capture.record;
