@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use course::measurement::chapter_file::ChapterFile;
 
 use terminal::exit::CliError;
+use terminal::git::Git;
 
 /// Folder of all records, below the workshop's.
 pub(crate) const CAPTURES: &str = "flamegraphs";
@@ -106,6 +107,28 @@ impl Workshop {
             chosen.push(self.chapter(*number)?);
         }
         Ok(chosen)
+    }
+
+    /// Lists the files beside a chapter's exercise that differ from the last commit: of the chapter, and the two of
+    /// cargo at the root. None without git.
+    pub(crate) fn also_changed(&self, chapter: &Chapter) -> Vec<String> {
+        let folder = self.shown(&chapter.folder);
+        let Ok(git) = Git::at(&self.root) else {
+            return Vec::new();
+        };
+        let files = [
+            "diff",
+            "--name-only",
+            "HEAD",
+            "--",
+            &folder,
+            "Cargo.toml",
+            "Cargo.lock",
+        ];
+        let changed = git.ask(files).unwrap_or_default();
+        let own = self.shown(&chapter.source("exercise"));
+        let others = changed.lines().filter(|file| *file != own);
+        others.map(str::to_owned).collect()
     }
 
     pub(crate) fn chapter(&self, number: u32) -> Result<Chapter, CliError> {

@@ -94,7 +94,7 @@ pub(crate) enum Command {
         #[arg(long, default_value = "exercise", conflicts_with = "regions")]
         variant: String,
         /// Chapter 7 in a small emulated machine with so many NUMA nodes
-        #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
+        #[arg(long = "numa-nodes", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
         regions: Option<u32>,
         #[command(flatten)]
         output: Output,
@@ -198,7 +198,7 @@ pub(crate) struct Prove {
     #[arg(long, default_value = "solution")]
     pub(crate) variant: String,
     /// Most triplets of rounds (problem, solution, solution again), if the chapter's are too few for a noisy machine
-    #[arg(long, alias = "pairs", value_name = "TRIPLETS", value_parser = number(1_u32..=1000, "20"))]
+    #[arg(long, value_name = "TRIPLETS", value_parser = number(1_u32..=1000, "20"))]
     pub(crate) triplets: Option<u32>,
     /// Folder for the report [default: .workshop/reports]
     #[arg(long, value_name = "FOLDER")]
@@ -217,11 +217,11 @@ pub(crate) struct Prove {
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
-    #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
+    #[arg(long = "numa-nodes", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
     #[arg(conflicts_with_all = ["triplets", "no_profiles", "matrix", "upstream", "database"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
-    #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
+    #[arg(long, value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
 }
 
@@ -318,11 +318,11 @@ pub(crate) struct Capture {
     #[arg(long, conflicts_with_all = ["derive", "verify"])]
     pub(crate) look: bool,
     /// Instead: chapter 7 in a small emulated machine with so many NUMA nodes
-    #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
+    #[arg(long = "numa-nodes", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
     #[arg(conflicts_with_all = ["derive", "verify"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
-    #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
+    #[arg(long, value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
 }
 

@@ -56,6 +56,12 @@ impl Exercise {
         })
     }
 
+    /// SHA-256 of the learner's file as it is now; of no text if it cannot be read.
+    pub(crate) fn digest_now(chapter: &Chapter) -> String {
+        let text = Self::read(chapter).ok().and_then(|exercise| exercise.text);
+        engine::service::program::digest(text.unwrap_or_default())
+    }
+
     /// Returns whether the learner's file differs from the shipped one.
     pub(crate) fn is_edited(&self) -> bool {
         self.text.as_ref() != Some(&self.shipped)

@@ -10,8 +10,7 @@ use course::analysis::grade::GradeKind;
 use course::analysis::verdict::VerdictKind;
 use serde::{Deserialize, Serialize};
 
-use crate::chapters::{Chapter, Workshop};
-use crate::exercise::Exercise;
+use crate::chapters::Workshop;
 use crate::prediction::Prediction;
 use terminal::exit::CliError;
 use terminal::files;
@@ -71,12 +70,6 @@ pub(crate) struct OwnProof {
     pub(crate) gain: Option<f64>,
     /// SHA-256 of the exercise that was proved.
     pub(crate) exercise: String,
-}
-
-/// SHA-256 of the exercise as it is now.
-pub(crate) fn exercise_now(chapter: &Chapter) -> String {
-    let text = Exercise::read(chapter).ok().and_then(|e| e.text);
-    engine::service::program::digest(text.unwrap_or_default())
 }
 
 /// Changes the saved progress of a chapter, or prints on standard error why it cannot.

@@ -97,7 +97,7 @@ impl Asked<'_> {
             return Err(AnswerError::Interrupted);
         }
         let reason = match ask(self.target, request, self.time_out) {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) => return Ok(Expected::of(answer.status, Some(answer.body))),
             Err(reason) => reason,
         };
         let got = match reason {

@@ -40,6 +40,7 @@ mod record;
 mod request;
 mod schedule;
 mod shared;
+mod stream;
 mod tally;
 mod target;
 #[cfg_attr(not(feature = "tls"), path = "load/no_tls.rs")]

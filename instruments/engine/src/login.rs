@@ -4,7 +4,7 @@ use hyper::header::SET_COOKIE;
 use serde_json::Value;
 
 use crate::answers::{AnswerError, Asked};
-use crate::load::ask::ask_for_all;
+use crate::load::ask::ask;
 use crate::traffic::Request;
 
 /// A first request, whose answer yields headers for all others.
@@ -27,7 +27,7 @@ impl Login {
         let failed = |why: String| {
             AnswerError::Status(format!("{}: --login {method} {path} {why}", server.who))
         };
-        let (answer, headers) = match ask_for_all(server.target, &self.request, server.time_out) {
+        let answer = match ask(server.target, &self.request, server.time_out) {
             Ok(answer) => answer,
             Err(why) => {
                 let who = server.who;
@@ -41,7 +41,7 @@ impl Login {
         }
         let mut found = Vec::new();
         let mut cookies = Vec::new();
-        for cookie in headers.get_all(SET_COOKIE) {
+        for cookie in answer.headers.get_all(SET_COOKIE) {
             if let Ok(cookie) = cookie.to_str() {
                 let (pair, _attributes) = cookie.split_once(';').unwrap_or((cookie, ""));
                 cookies.push(pair);
@@ -52,8 +52,7 @@ impl Login {
         }
         if let Some(pointer) = &self.token {
             // An answer that is no JSON has nothing at any pointer.
-            let body = answer.body.unwrap_or_default();
-            let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let json: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
             let token = match json.pointer(pointer) {
                 Some(Value::String(token)) => token.clone(),
                 Some(Value::Number(token)) => token.to_string(),

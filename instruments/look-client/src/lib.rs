@@ -175,8 +175,7 @@ fn answer_of(url: &str, path: &str, seconds: f64, is_json: bool) -> Result<Strin
              (DebugEndpoints::listen)"
         ))
     })?;
-    let body = answer.body.unwrap_or_default();
-    let text = String::from_utf8_lossy(&body);
+    let text = String::from_utf8_lossy(&answer.body);
     match answer.status {
         // A service must not control the reader's terminal.
         200 => Ok(printable(&text)),

@@ -40,6 +40,21 @@ pub enum GradeKind {
     Invalid,
 }
 
+/// Evidence on an edit, as a check gathers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// Whether the edit's server comes to listen.
+    Start,
+    /// The contract tests of every variant.
+    Contract,
+    /// Rounds of problem and edit under the check's load.
+    Load,
+    /// The same rounds, the other way round.
+    LoadAgain,
+    /// The contract tests that only a fix can pass.
+    TestsOfAFix,
+}
+
 /// The result of a check with its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grade {
@@ -65,10 +80,6 @@ pub struct Grade {
 /// cause, the guardrails, and last the comparison of speed with the problem.
 pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
     let trial = match attempt {
-        Attempt::DoesNotCompile { compiler } => {
-            let reason = "the exercise does not compile; the compiler says why.";
-            return Grade::unstarted(Contract::COMPILES, reason, Some(compiler.clone()));
-        }
         Attempt::DoesNotListen { said } => {
             let reason =
                 "the exercise did not begin to listen; something may wait for ever before it does.";
@@ -89,7 +100,7 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
             let reason = format!("the exercise ended before it listened ({status}); {why}.");
             return Grade::unstarted(Contract::LISTENS, &reason, detail);
         }
-        Attempt::BreaksContract { tests } => {
+        Attempt::Tested { tests } => {
             let (contract, broken) = Contract::tested(tests);
             let failed_test = contract.broken.first().cloned();
             return Grade {
@@ -166,6 +177,12 @@ fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
 }
 
 impl Grade {
+    /// Makes the grade of an edit that does not compile.
+    pub fn uncompiled(compiler: String) -> Self {
+        let reason = "the exercise does not compile; the compiler says why.";
+        Self::unstarted(Contract::COMPILES, reason, Some(compiler))
+    }
+
     fn unstarted(part: &str, reason: &str, detail: Option<String>) -> Self {
         let reason = reason.to_owned();
         Self::broken(Contract::broken_at(part), Some(Broken { reason, detail }))
@@ -191,6 +208,18 @@ impl Grade {
     /// Returns whether the fault is gone.
     pub fn passed(&self) -> bool {
         self.kind == GradeKind::Passed
+    }
+
+    /// Returns the evidence that is wanted after `last`; `None` if the grade stands.
+    pub fn wants_after(&self, last: Evidence) -> Option<Evidence> {
+        match last {
+            Evidence::Start if self.contract.broken.is_empty() => Some(Evidence::Contract),
+            Evidence::Contract if self.contract.broken.is_empty() => Some(Evidence::Load),
+            // A machine that slowly changes does not decide.
+            Evidence::Load if self.by_speed => Some(Evidence::LoadAgain),
+            Evidence::Load | Evidence::LoadAgain if self.passed() => Some(Evidence::TestsOfAFix),
+            _ => None,
+        }
     }
 
     /// Formats the root causes in a line each: the reading, the problem's, and the limit. Empty for an

@@ -25,8 +25,6 @@ pub enum VerdictKind {
     /// Every claim holds.
     Proved,
     /// The run cannot tell: the interval includes no gain, or straddles the bound.
-    // Spelling of the first edition, which readers' progress files may still contain.
-    #[serde(alias = "not shown")]
     Inconclusive,
     /// The root cause contradicts the claim, or the whole interval lies below it.
     Refuted,

@@ -33,9 +33,10 @@ use futures_util::future::join_all;
 
 pub use self::output::run;
 use self::user::LastAnswer;
-pub use self::user::{Answer, Request, User, get, post};
+pub use self::user::{Answer, User, get, post};
 use crate::bench::server::Server;
 use crate::bench::testing;
+pub use engine::traffic::Request;
 
 /// Environment variable that names the only variant to test.
 pub(crate) const VARIANT: &str = "VARIANT";

@@ -139,7 +139,7 @@ impl Bench<'_> {
         // The load stops when the work is done, so it must be planned for longer.
         load.duration = deadline(seconds);
         let enough = Interrupt::new();
-        let server = self.start(variant, asked, 0)?;
+        let server = self.start(variant, asked)?;
         let cpus = &self.placement.generator;
         std::thread::scope(|scope| {
             let driver = scope.spawn(|| {

@@ -15,9 +15,9 @@ use statistics::profile::ProfileKind;
 use statistics::rounds::{Rounds, run_until_decided};
 
 pub use self::plan::planned_s;
-use self::plan::{Step, beforehand, label, matrix_plan, most_triplets, triplet};
+use self::plan::{beforehand, matrix_plan, most_triplets, triplet};
 use crate::bench::profiling::ProfileData;
-use crate::bench::rounds::{Bench, RunError};
+use crate::bench::rounds::{Bench, RunError, Step};
 use engine::event::Event;
 
 /// Largest difference in CPU use by other programs, as a share of the machine's CPU time, for which the
@@ -218,67 +218,38 @@ impl Proof {
         true
     }
 
-    /// Takes a CPU and an await profile of problem and fix, one after the other.
+    /// Takes a CPU and an await profile of problem and fix.
+    ///
+    /// Readers who wait get them two at a time (`at_once`): a CPU profile counts its own process's CPU time, whatever
+    /// runs beside it, and an await profile takes almost none. Both CPU profiles are taken at once if the CPUs have
+    /// time for both.
     ///
     /// # Errors
     ///
     /// Fails like [`run`].
-    pub fn profile_both(&mut self, bench: &Bench<'_>, fix: &str) -> Result<(), RunError> {
-        for variant in [PROBLEM, fix] {
-            for kind in [ProfileKind::Cpu, ProfileKind::Await] {
-                let data = profile(bench, variant, kind)?;
-                self.keep(bench, data);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the same profiles, two at a time, for readers who wait. A CPU profile counts its own process's
-    /// CPU time, whatever runs beside it, and an await profile takes almost none. Both CPU profiles are taken
-    /// at once if the CPUs have time for both.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`run`].
-    pub fn profile_both_at_once(&mut self, bench: &Bench<'_>, fix: &str) -> Result<(), RunError> {
+    pub fn profile_both(
+        &mut self,
+        bench: &Bench<'_>,
+        fix: &str,
+        at_once: bool,
+    ) -> Result<(), RunError> {
         use ProfileKind::{Await, Cpu};
         let cpus = bench.placement.server.len().max(1) as f64;
         let busy = self.cpus_used_by(PROBLEM) + self.cpus_used_by(fix);
-        let at_once = if busy <= FULL * cpus {
-            [
-                [(PROBLEM, Cpu), (fix, Cpu)],
-                [(PROBLEM, Await), (fix, Await)],
-            ]
+        let order = if !at_once {
+            [(PROBLEM, Cpu), (PROBLEM, Await), (fix, Cpu), (fix, Await)]
+        } else if busy <= FULL * cpus {
+            [(PROBLEM, Cpu), (fix, Cpu), (PROBLEM, Await), (fix, Await)]
         } else {
-            [
-                [(PROBLEM, Cpu), (fix, Await)],
-                [(fix, Cpu), (PROBLEM, Await)],
-            ]
+            [(PROBLEM, Cpu), (fix, Await), (fix, Cpu), (PROBLEM, Await)]
         };
-        // Only this thread reports events.
-        let (program, chapter, interrupt) = (bench.program, bench.chapter, bench.interrupt);
-        let arguments = bench.arguments;
-        let mut taken = Vec::new();
-        for [(variant, kind), (other_variant, other_kind)] in at_once {
-            let (one, other) = std::thread::scope(|scope| {
-                let other = scope.spawn(|| {
-                    let silent = Bench {
-                        arguments,
-                        ..Bench::new(program, chapter, interrupt, &|_| ())
-                    };
-                    profile(&silent, other_variant, other_kind)
-                });
-                (profile(bench, variant, kind), other.join())
-            });
-            let other = match other {
-                Ok(other) => other,
-                // Pass on a panic of the other thread.
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            taken.extend([one?, other?]);
-        }
-        for data in taken {
-            self.keep(bench, data);
+        for profiles in order.chunks(if at_once { 2 } else { 1 }) {
+            for data in profile_at_once(bench, profiles)? {
+                let Profile { variant, kind, .. } = &data.profile;
+                let label = format!("{} profile of the {variant}", kind.key());
+                (bench.observer)(Event::Profiled(&label, &data.most()));
+                self.profiles.push(data);
+            }
         }
         Ok(())
     }
@@ -290,13 +261,6 @@ impl Proof {
             Some(round) => round.server_cpu_s.unwrap_or(f64::INFINITY) / round.wall_s,
             None => f64::INFINITY,
         }
-    }
-
-    fn keep(&mut self, bench: &Bench<'_>, data: ProfileData) {
-        let Profile { variant, kind, .. } = &data.profile;
-        let label = format!("{} profile of the {variant}", kind.key());
-        (bench.observer)(Event::Profiled(&label, &data.most()));
-        self.profiles.push(data);
     }
 
     /// Measures steps of one scenario. If a round answers nothing, makes the load lighter, as far as that goes,
@@ -364,7 +328,7 @@ impl Proof {
         total: usize,
     ) -> Result<Heard, RunError> {
         for step in steps {
-            let label = label(step);
+            let label = step.label();
             let rounds = self.rounds.iter();
             let before = rounds.filter(|round| round.purpose != Purpose::Disturbed);
             (bench.observer)(Event::Begins(before.count() + 1, total, &label));
@@ -377,7 +341,7 @@ impl Proof {
             let per_second = round.outcome.requests_per_second;
             (bench.observer)(Event::Measured(&label, per_second));
             self.optimised &= optimised;
-            let is_silent = is_silent(&chapter, &round);
+            let is_silent = round.is_silent(&chapter.claims.effect().quantity);
             self.rounds.push(round);
             if is_silent {
                 return Ok(Heard::Nothing);
@@ -387,14 +351,41 @@ impl Proof {
     }
 }
 
-/// Takes one profile, for as long as the chapter says.
-fn profile(bench: &Bench<'_>, variant: &str, kind: ProfileKind) -> Result<ProfileData, RunError> {
-    let rounds = &bench.chapter.rounds;
-    let seconds = match kind {
-        ProfileKind::Cpu => rounds.cpu_profile_s,
-        _ => rounds.await_profile_s,
+/// Takes profiles, all at the same time, each for as long as the chapter says.
+fn profile_at_once(
+    bench: &Bench<'_>,
+    profiles: &[(&str, ProfileKind)],
+) -> Result<Vec<ProfileData>, RunError> {
+    // Another thread cannot use the observer.
+    let (program, chapter, interrupt) = (bench.program, bench.chapter, bench.interrupt);
+    let arguments = bench.arguments;
+    let silent = move |&(variant, kind): &(&str, ProfileKind)| {
+        let bench = Bench {
+            arguments,
+            ..Bench::new(program, chapter, interrupt, &|_| ())
+        };
+        let seconds = match kind {
+            ProfileKind::Cpu => chapter.rounds.cpu_profile_s,
+            _ => chapter.rounds.await_profile_s,
+        };
+        bench.profile(variant, kind, seconds)
     };
-    bench.profile(variant, kind, seconds)
+    let silent = &silent;
+    std::thread::scope(|scope| {
+        let mut running = Vec::new();
+        for profile in profiles {
+            running.push(scope.spawn(move || silent(profile)));
+        }
+        let mut taken = Vec::new();
+        for profile in running {
+            match profile.join() {
+                Ok(data) => taken.push(data?),
+                // Pass on a panic of the other thread.
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(taken)
+    })
 }
 
 /// Result of some steps: all rounds had answers, or one had none.
@@ -402,20 +393,6 @@ fn profile(bench: &Bench<'_>, variant: &str, kind: ProfileKind) -> Result<Profil
 enum Heard {
     Answers,
     Nothing,
-}
-
-/// Returns whether a round lacks the figure that its claim is about, and a lack of time may be the only
-/// cause.
-fn is_silent(chapter: &ChapterFile, round: &Round) -> bool {
-    let outcome = &round.outcome;
-    let is_faulty = outcome.wrong_answers > 0 || outcome.error_count() > 0;
-    let is_about_effect = matches!(
-        round.purpose,
-        Purpose::Claim | Purpose::Equal | Purpose::Law
-    );
-    let quantity = &chapter.claims.effect().quantity;
-    let lacks_figure = is_about_effect && round.value(quantity).is_none();
-    !is_faulty && (outcome.completed == 0 || lacks_figure)
 }
 
 #[cfg(test)]
@@ -488,18 +465,19 @@ mod tests {
     #[test]
     fn a_round_is_silent_that_only_had_too_little_time() {
         let chapter = chapter(CHAPTER_1);
+        let effect = &chapter.claims.effect().quantity;
         let nothing = round(Outcome::default());
-        assert!(is_silent(&chapter, &nothing));
+        assert!(nothing.is_silent(effect));
         let failed = round(Outcome {
             errors: [("status 500".to_owned(), 3)].into(),
             ..Outcome::default()
         });
-        assert!(!is_silent(&chapter, &failed));
+        assert!(!failed.is_silent(effect));
         let some = round(Outcome {
             completed: 20,
             requests_per_second: 20.0,
             ..Outcome::default()
         });
-        assert!(!is_silent(&chapter, &some));
+        assert!(!some.is_silent(effect));
     }
 }

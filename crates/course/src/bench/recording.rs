@@ -138,11 +138,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
             ..bench.clone()
         };
         // Readers study a capture's pictures closely, so nothing else runs beside its profiles.
-        if order.counts.is_some() {
-            proof.profile_both(&bench, order.variant)?;
-        } else {
-            proof.profile_both_at_once(&bench, order.variant)?;
-        }
+        proof.profile_both(&bench, order.variant, order.counts.is_none())?;
     }
     if order.matrix {
         proof.rounds.extend(proof::matrix(&bench)?);

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::bench::metrics::Metrics;
+use crate::measurement::attempt::Observed;
 use crate::measurement::chapter_file::{ChapterFile, Scenario};
 use crate::measurement::record::{Purpose, Round};
 use children::Interrupt;
@@ -33,6 +34,8 @@ pub struct Bench<'a> {
     pub arguments: &'a [String],
     /// The chapter's claims and loads.
     pub chapter: &'a ChapterFile,
+    /// Seed of the servers' data, see [`Launch::data_seed`].
+    pub data_seed: u64,
     /// CPUs of server and generator.
     pub placement: Placement,
     /// Ctrl-C.
@@ -106,6 +109,7 @@ impl<'a> Bench<'a> {
             counted: None,
             arguments: &[],
             chapter,
+            data_seed: 0,
             placement: placement_of(chapter),
             interrupt,
             observer,
@@ -130,16 +134,11 @@ impl Bench<'_> {
     /// # Errors
     ///
     /// Fails if the server does not start to listen.
-    pub fn start(
-        &self,
-        variant: &str,
-        scenario: &Scenario,
-        data_seed: u64,
-    ) -> Result<Server, ServerError> {
+    pub fn start(&self, variant: &str, scenario: &Scenario) -> Result<Server, ServerError> {
         let launch = Launch {
             program: self.program,
             variant,
-            data_seed,
+            data_seed: self.data_seed,
             arguments: &[self.arguments, &scenario.arguments].concat(),
             cpus: &self.placement.server,
             workers: None,
@@ -148,28 +147,15 @@ impl Bench<'_> {
     }
 
     /// Returns a bench with the build that counts root causes, if there is one.
-    pub(crate) fn counting(&self) -> Self {
+    fn counting(&self) -> Self {
         Self {
             program: self.counted.unwrap_or(self.program),
             ..self.clone()
         }
     }
 
-    /// Puts `load` on a server.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the load cannot be sent, or on Ctrl-C.
-    pub fn drive(&self, server: &Server, load: &Traffic) -> Result<Outcome, GeneratorError> {
-        self.drive_at(server.service(), load)
-    }
-
     /// Puts `load` on whatever answers at `target`.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`Bench::drive`].
-    pub fn drive_at(&self, target: SocketAddr, load: &Traffic) -> Result<Outcome, GeneratorError> {
+    fn drive(&self, target: SocketAddr, load: &Traffic) -> Result<Outcome, GeneratorError> {
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
         let settings = engine::load::Settings {
             cpus: &self.placement.generator,
@@ -190,26 +176,123 @@ impl Bench<'_> {
         variant: &str,
         scenario: &str,
     ) -> Result<(Round, bool), RunError> {
+        let ran = self.run(&Step {
+            purpose,
+            variant,
+            scenario,
+        })?;
+        match ran.uncounted {
+            Some(error) => Err(error.into()),
+            None => Ok((ran.observed.round, ran.optimised)),
+        }
+    }
+
+    /// Runs a round of the program `name` that answers at `target` already, and counts nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the load cannot be sent, or on Ctrl-C.
+    pub(crate) fn round_at(
+        &self,
+        target: SocketAddr,
+        name: &str,
+        scenario: &str,
+    ) -> Result<Round, RunError> {
         let asked = self.scenario(scenario)?;
-        let load = self.chapter.load_of(asked);
-        let server = match purpose {
-            Purpose::RootCause => self.counting().start(variant, asked, 0),
-            _ => self.start(variant, asked, 0),
+        Ok(Round {
+            purpose: Purpose::Baseline,
+            variant: name.to_owned(),
+            scenario: scenario.to_owned(),
+            wall_s: asked.whole_s(),
+            outcome: self.drive(target, &self.chapter.load_of(asked))?,
+            readings: BTreeMap::new(),
+            server_cpu_s: None,
+            throttled_s: None,
+            elsewhere_share: None,
+            connections: Vec::new(),
+        })
+    }
+
+    /// Runs one fresh server under one load, whatever becomes of the server.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not come to listen or the load cannot be sent, or on Ctrl-C.
+    pub(crate) fn run(&self, step: &Step<'_>) -> Result<Ran, RunError> {
+        let scenario = self.scenario(step.scenario)?;
+        let kept = self.chapter.metrics();
+        let load = self.chapter.load_of(scenario);
+        let mut server = match step.purpose {
+            Purpose::RootCause => self.counting().start(step.variant, scenario),
+            _ => self.start(step.variant, scenario),
         }?;
         let watch = Watch::begin(&server);
-        let (outcome, connections) = match purpose {
-            Purpose::Series => watch::connections(&server, || self.drive(&server, &load)),
-            _ => (self.drive(&server, &load), Vec::new()),
+        let (outcome, connections) = match step.purpose {
+            Purpose::Series => watch::connections(&server, || self.drive(server.service(), &load)),
+            _ => (self.drive(server.service(), &load), Vec::new()),
         };
-        let (outcome, after) = (outcome?, server.metrics()?);
-        let mut round = watch.end(self.chapter, purpose, (variant, scenario), outcome, &after);
+        let outcome = outcome?;
+        // A server that ended under load has no counters any more.
+        let (after, uncounted) = match server.metrics() {
+            Ok(metrics) => (metrics, None),
+            Err(error) => (Metrics::default(), Some(error)),
+        };
+        let mut round = watch.end(step, outcome, &after, kept);
         round.connections = connections;
-        Ok((round, server.is_optimised()))
+        let panics = server.panics();
+        let ended = server.has_ended().then(|| server.why_ended());
+        Ok(Ran {
+            observed: Observed {
+                round,
+                panics,
+                ended,
+            },
+            optimised: server.is_optimised(),
+            uncounted,
+        })
     }
 }
 
+/// A round to run.
+pub(crate) struct Step<'a> {
+    /// What the round is for. A root cause's own round runs on the build that counts it.
+    pub(crate) purpose: Purpose,
+    /// The variant that serves.
+    pub(crate) variant: &'a str,
+    /// The scenario: its load, and the arguments of the server.
+    pub(crate) scenario: &'a str,
+}
+
+impl Step<'_> {
+    /// Formats the name of the round, for people.
+    pub(crate) fn label(&self) -> String {
+        match self.purpose {
+            Purpose::Equal => format!("{} again, {} scenario", self.variant, self.scenario),
+            Purpose::Law => format!("{}, for the law", self.variant),
+            Purpose::RootCause => format!("{}, counted", self.variant),
+            Purpose::Claim
+            | Purpose::Matrix
+            | Purpose::Series
+            | Purpose::Baseline
+            | Purpose::Disturbed => {
+                format!("{}, {} scenario", self.variant, self.scenario)
+            }
+        }
+    }
+}
+
+/// A round that was run.
+pub(crate) struct Ran {
+    /// Its figures, and what became of the server.
+    pub(crate) observed: Observed,
+    /// `true` if the server was an optimised build.
+    pub(crate) optimised: bool,
+    /// Error of a server that did not give its counters after the load.
+    uncounted: Option<ServerError>,
+}
+
 /// Counts of a server before it is put under load.
-pub(crate) struct Watch {
+struct Watch {
     throttled: Option<Duration>,
     before: Metrics,
     began: Instant,
@@ -219,7 +302,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Reads the counts of a server that is not under load yet.
-    pub(crate) fn begin(server: &Server) -> Self {
+    fn begin(server: &Server) -> Self {
         Self {
             throttled: throttled_so_far(),
             // A counter that is missing here is missing from the difference, too.
@@ -232,15 +315,8 @@ impl Watch {
         }
     }
 
-    /// Makes the round from the server's counters `after` the load.
-    pub(crate) fn end(
-        self,
-        chapter: &ChapterFile,
-        purpose: Purpose,
-        (variant, scenario): (&str, &str),
-        outcome: Outcome,
-        after: &Metrics,
-    ) -> Round {
+    /// Makes the round from the server's counters `after` the load, of which it keeps some.
+    fn end(self, step: &Step<'_>, outcome: Outcome, after: &Metrics, kept: Vec<String>) -> Round {
         let [before_s, after_s] =
             [&self.before, after].map(|metrics| metrics.get("process_cpu_seconds"));
         let server_cpu_s = match (before_s, after_s) {
@@ -248,15 +324,15 @@ impl Watch {
             _ => None,
         };
         let mut readings = BTreeMap::new();
-        for metric in chapter.metrics() {
+        for metric in kept {
             if let Some(value) = after.get(&metric) {
                 readings.insert(metric, value);
             }
         }
         Round {
-            purpose,
-            variant: variant.to_owned(),
-            scenario: scenario.to_owned(),
+            purpose: step.purpose,
+            variant: step.variant.to_owned(),
+            scenario: step.scenario.to_owned(),
             outcome,
             readings,
             server_cpu_s,

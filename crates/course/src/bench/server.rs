@@ -2,25 +2,23 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use children::{Interrupt, Running, Starting, Tail, panics_in};
+use children::{Interrupt, panics_in};
 use sysinfo::System;
 
 use crate::bench::metrics::Metrics;
 use engine::load::ask::{Unanswered, get};
+use engine::service::{self, CommandError, CommandServer, Start};
 
 /// Longest time until a server listens; one that takes longer hangs.
 const START_TIME_OUT: Duration = Duration::from_secs(30);
 /// Longest time for a server's counters. On a machine that ten other programs share, ten seconds were too few.
 const METRICS_TIME_OUT: Duration = Duration::from_secs(60);
-
-/// Longest line, in bytes, that a server may print before it serves.
-const LONGEST_LINE: usize = 4096;
 
 /// Variable from which tokio takes the number of workers for `#[tokio::main]`.
 const WORKERS: &str = "TOKIO_WORKER_THREADS";
@@ -90,6 +88,31 @@ pub enum ServerError {
 }
 
 impl ServerError {
+    /// Makes the error of a server that was not started as `launch` says, or did not come to listen.
+    fn at_start(launch: &Launch<'_>, error: CommandError) -> Self {
+        let variant = launch.variant.to_owned();
+        match error {
+            CommandError::Ended {
+                status, printed, ..
+            } => Self::Ended {
+                variant,
+                status: status.to_string(),
+                stderr: format!("{0}{1}", printed.errors, why_ended(&printed.errors)),
+            },
+            CommandError::Silent { printed, .. } => Self::Hangs {
+                variant,
+                said: match printed.output.lines().last() {
+                    Some(last) if printed.errors.is_empty() => last.to_owned(),
+                    _ => printed.errors,
+                },
+            },
+            CommandError::Failed(why) => {
+                Self::Failed(format!("{why}; build it again with `cargo build`"))
+            }
+            CommandError::Interrupted => Self::Interrupted,
+        }
+    }
+
     /// Makes the error of a server of `variant` that gave no answer for `path`. Only a time-out may be the fault of
     /// other programs.
     pub(crate) fn no(variant: &str, path: &str, reason: &Unanswered) -> Self {
@@ -117,11 +140,7 @@ fn and_said(said: &str) -> String {
 #[derive(Debug)]
 pub struct Server {
     variant: String,
-    child: Running,
-    errors: Tail,
-    service: SocketAddr,
-    admin: SocketAddr,
-    optimised: bool,
+    service: CommandServer,
     started: Instant,
 }
 
@@ -133,86 +152,41 @@ impl Server {
     /// Fails if it cannot be started, ends, or does not listen in time, or if `interrupt` is set.
     pub fn start(launch: &Launch<'_>, interrupt: &Interrupt) -> Result<Self, ServerError> {
         let started = Instant::now();
-        let mut child = spawn(launch).map_err(|reason| {
-            let program = launch.program.display();
-            ServerError::Failed(format!(
-                "cannot start {program}: {reason}; build it again with `cargo build`"
-            ))
-        })?;
-        let errors = Tail::of(child.stderr());
-        let lines = children::lines_of(child.stdout(), LONGEST_LINE);
-        // The value owns the process, because it must end in any case from here on.
-        let mut server = Self {
+        let command = command(launch);
+        let service = service::Launch {
+            name: launch.variant,
+            start: Start::Program {
+                command: &command,
+                memory: memory_limit(),
+            },
+            ready_within: START_TIME_OUT,
+            cpus: launch.cpus,
+        };
+        Ok(Self {
             variant: launch.variant.to_owned(),
-            child,
-            errors,
-            service: SocketAddr::from(([127, 0, 0, 1], 0)),
-            admin: SocketAddr::from(([127, 0, 0, 1], 0)),
-            optimised: true,
+            service: CommandServer::start(&service, interrupt)
+                .map_err(|error| ServerError::at_start(launch, error))?,
             started,
-        };
-        server.await_ready(&lines, interrupt)?;
-        Ok(server)
-    }
-
-    fn await_ready(
-        &mut self,
-        lines: &Receiver<String>,
-        interrupt: &Interrupt,
-    ) -> Result<(), ServerError> {
-        let mut last = String::new();
-        while self.started.elapsed() < START_TIME_OUT {
-            if interrupt.is_set() {
-                return Err(ServerError::Interrupted);
-            }
-            match lines.recv_timeout(Duration::from_millis(50)) {
-                Ok(line) => {
-                    if line.contains("UNOPTIMISED") {
-                        self.optimised = false;
-                    }
-                    if let [service, admin] = addresses(&line)[..] {
-                        (self.service, self.admin) = (service, admin);
-                        return Ok(());
-                    }
-                    last = line;
-                }
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-        let stderr = self.errors.text();
-        Err(ServerError::Hangs {
-            variant: self.variant.clone(),
-            said: if stderr.is_empty() { last } else { stderr },
         })
-    }
-
-    fn ended(&mut self) -> ServerError {
-        // Its output is closed; give the exit itself a moment.
-        let status = match self.child.exit_within(Duration::from_secs(2)) {
-            Some(status) => status.to_string(),
-            None => "its output is closed".to_owned(),
-        };
-        ServerError::Ended {
-            variant: self.variant.clone(),
-            status,
-            stderr: self.errors.at_the_end() + &self.why_ended(),
-        }
     }
 
     /// Returns the address at which the service listens.
     pub fn service(&self) -> SocketAddr {
-        self.service
+        self.service.address()
     }
 
     /// Returns the address of profiles and counters.
     pub fn admin(&self) -> SocketAddr {
-        self.admin
+        self.service.admin_address()
     }
 
     /// Returns whether it is an optimised build; the server itself reports if it is not.
     pub fn is_optimised(&self) -> bool {
-        self.optimised
+        !self
+            .service
+            .announced()
+            .iter()
+            .any(|line| line.contains("UNOPTIMISED"))
     }
 
     /// Returns the time since the process was started.
@@ -222,30 +196,22 @@ impl Server {
 
     /// Returns whether the process has ended by itself.
     pub fn has_ended(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(Some(_)))
+        self.service.has_ended()
     }
 
     /// Explains the end of the process, in words that follow "ended"; empty if its stderr does not tell.
-    pub fn why_ended(&self) -> String {
-        let said = self.errors.at_the_end();
-        match memory_limit() {
-            Some(limit) if said.contains(OUT_OF_MEMORY) => format!(
-                ": it asked for more than the {} MiB of memory that a server may have here, half of what \
-                 there is",
-                limit >> 20
-            ),
-            _ => String::new(),
-        }
+    pub fn why_ended(&mut self) -> String {
+        why_ended(&self.service.errors())
     }
 
     /// Ends the process at once, as a crash would: it finishes nothing.
     pub fn kill(&mut self) {
-        self.child.kill();
+        self.service.kill();
     }
 
     /// Returns the panics in the kept end of its stderr, one line each: `file:line: message`.
-    pub fn panics(&self) -> Vec<String> {
-        panics_in(&self.errors.text())
+    pub fn panics(&mut self) -> Vec<String> {
+        panics_in(&self.service.errors())
     }
 
     /// Reads the current values of the counters.
@@ -264,7 +230,7 @@ impl Server {
     ///
     /// Fails if it does not answer within `time_out`, or refuses.
     pub fn ask(&self, path: &str, time_out: Duration) -> Result<Vec<u8>, ServerError> {
-        get(self.admin, path, time_out)
+        get(self.admin(), path, time_out)
             .map_err(|reason| ServerError::no(&self.variant, path, &reason))
     }
 
@@ -280,7 +246,7 @@ impl Server {
         path: &str,
         time_out: Duration,
     ) -> Result<Vec<u8>, ServerError> {
-        match get_unless(interrupt, self.admin, path, time_out) {
+        match get_unless(interrupt, self.admin(), path, time_out) {
             Ok(Some(body)) => Ok(body),
             Ok(None) => Err(ServerError::Interrupted),
             Err(reason) => Err(ServerError::no(&self.variant, path, &reason)),
@@ -313,7 +279,8 @@ fn get_unless(
     }
 }
 
-fn spawn(launch: &Launch<'_>) -> std::io::Result<Running> {
+/// Returns the command that starts a server.
+fn command(launch: &Launch<'_>) -> Command {
     let mut command = Command::new(launch.program);
     command
         .arg(launch.variant)
@@ -333,13 +300,19 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Running> {
     if let Some(workers) = launch.workers {
         command.env(WORKERS, workers.to_string());
     }
-    Starting::of(&command)
-        .stops_with_stdin()
-        .on(launch.cpus)
-        .with_memory(memory_limit())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .start()
+    command
+}
+
+/// Explains the end of a server with these last words, in words that follow "ended"; empty if they do not tell.
+fn why_ended(said: &str) -> String {
+    match memory_limit() {
+        Some(limit) if said.contains(OUT_OF_MEMORY) => format!(
+            ": it asked for more than the {} MiB of memory that a server may have here, half of what \
+             there is",
+            limit >> 20
+        ),
+        _ => String::new(),
+    }
 }
 
 /// Returns the memory that a server may take: half of what this machine, or its container, has. A server that
@@ -362,19 +335,6 @@ fn memory_limit() -> Option<u64> {
 /// Beginning of Rust's last message when the system gives no more memory.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
-fn addresses(line: &str) -> Vec<SocketAddr> {
-    let mut addresses = Vec::new();
-    for rest in line.split("http://").skip(1) {
-        let mut words = rest.split(|c: char| c == ',' || c.is_whitespace());
-        if let Some(word) = words.next()
-            && let Ok(address) = word.parse()
-        {
-            addresses.push(address);
-        }
-    }
-    addresses
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -393,15 +353,6 @@ mod tests {
             asking.join().unwrap()
         });
         assert_eq!(asked, Ok(None));
-    }
-
-    #[test]
-    fn the_ready_line_yields_service_and_admin() {
-        let line =
-            "chapter1 problem listens on http://127.0.0.1:8080, admin on http://127.0.0.1:6060";
-        let ports: Vec<u16> = addresses(line).iter().map(SocketAddr::port).collect();
-        assert_eq!(ports, [8080, 6060]);
-        assert!(addresses("warming up").is_empty());
     }
 
     #[test]

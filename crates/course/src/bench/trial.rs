@@ -3,25 +3,22 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::analysis::grade::{Grade, GradeKind, grade};
-use crate::measurement::attempt::{Attempt, Observed, Trial};
+use crate::analysis::grade::{Evidence, Grade, grade};
+use crate::measurement::attempt::{Attempt, Trial};
 use crate::measurement::chapter_file::ChapterFile;
 use crate::measurement::claim::{PROBLEM, Role};
-use crate::measurement::load::Exchange;
-use crate::measurement::record::{Purpose, Round};
-use engine::traffic::Traffic;
+use crate::measurement::record::Purpose;
 
 use crate::bench::contract;
-use crate::bench::rounds::{Bench, RunError, Watch};
+use crate::bench::rounds::{Bench, Ran, RunError, Step};
 use crate::bench::server::{Server, ServerError};
 use engine::event::Event;
 
 /// Longest time for the problem's first answer, which is taken as the right one.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// Runs the contract tests in `contract` on `variant`, usually the exercise. Then puts the problem and the
-/// variant under the check's load, and grades the result. A variant that fails by its speed is measured once
-/// more, before the problem instead of after it. So a machine that slowly changes does not decide.
+/// Grades `variant`, usually the exercise: it has to listen and to pass the contract tests in `contract`, then it runs
+/// beside the problem under the check's load, and last come the tests that only a fix can pass.
 ///
 /// `data_seed` varies the data and with them the right answer, which the problem gives.
 ///
@@ -36,157 +33,172 @@ pub fn run(
     data_seed: u64,
 ) -> Result<Grade, RunError> {
     let chapter = bench.chapter;
-    let scenario = bench.scenario(&chapter.check.scenario)?;
-    let start = || match bench.start(variant, scenario, data_seed) {
-        Err(ServerError::Ended { status, stderr, .. }) => {
-            Ok(Err(Attempt::EndsAtOnce { status, stderr }))
-        }
-        Err(ServerError::Hangs { said, .. }) => Ok(Err(Attempt::DoesNotListen { said })),
-        other => other.map(Ok),
+    let seeded = Bench {
+        data_seed,
+        ..bench.clone()
     };
-    let test = |of_a_fix| {
-        let tested = contract::run(contract, variant, of_a_fix, bench.interrupt);
-        tested.map_err(|error| RunError::of_contract(&error))
+    let asked = asked(&seeded)?;
+    let bench = Bench {
+        chapter: &asked,
+        ..seeded
     };
-    let tests = test(false)?;
-    if tests.iter().any(|test| test.failure.is_some()) {
-        // A server that does not listen fails all tests, and its own error is the better reason.
-        let attempt = start()?.err();
-        let attempt = attempt.unwrap_or(Attempt::BreaksContract { tests });
-        return Ok(grade(chapter, &attempt));
-    }
-    let mut asked = chapter.clone();
-    let (load, problem, optimised) = {
-        let mut server = bench.start(PROBLEM, scenario, data_seed)?;
-        asked.exchange.answer = right_answer(&server, &chapter.exchange)?;
-        let load = asked.check_load_of(scenario);
-        let observed = observe(bench, 1, PROBLEM, &mut server, &load)?;
-        (load, observed, server.is_optimised())
-    };
-    let mut server = match start()? {
-        Ok(server) => server,
-        Err(attempt) => return Ok(grade(chapter, &attempt)),
-    };
-    let exercise = observe(bench, 2, variant, &mut server, &load)?;
-    drop(server);
-    let counted = if exercise.ended.is_some() {
-        Vec::new()
-    } else {
-        counted(bench, variant, &asked, data_seed)?
-    };
-    let mut trial = Trial {
-        tests,
-        exercise,
-        problem,
-        counted,
-        optimised,
-    };
-    let graded = |trial: &Trial| grade(chapter, &Attempt::Ran(Box::new(trial.clone())));
-    let mut first = graded(&trial);
-    if first.by_speed {
-        let again = |number, variant| {
-            let mut server = bench.start(variant, scenario, data_seed)?;
-            observe(bench, number, variant, &mut server, &load)
+    let mut attempt = Attempt::Tested { tests: Vec::new() };
+    let mut evidence = Evidence::Start;
+    loop {
+        let gathered = match evidence {
+            Evidence::Start => start(&bench, variant).map(|_| attempt),
+            Evidence::Contract | Evidence::TestsOfAFix => {
+                let of_a_fix = evidence == Evidence::TestsOfAFix;
+                contract::run(contract, variant, of_a_fix, bench.interrupt)
+                    .map(|tested| attempt.tested(tested))
+                    .map_err(|error| RunError::of_contract(&error))
+            }
+            Evidence::Load | Evidence::LoadAgain => load(&bench, variant, evidence, attempt),
         };
-        trial.exercise = again(1, variant)?;
-        trial.problem = again(2, PROBLEM)?;
-        first = graded(&trial);
+        attempt = gathered.or_else(|error| unstarted(error, variant))?;
+        let grade = grade(chapter, &attempt);
+        match grade.wants_after(evidence) {
+            Some(next) => evidence = next,
+            None => return Ok(grade),
+        }
     }
-    if first.kind != GradeKind::Passed {
-        return Ok(first);
-    }
-    trial.tests.extend(test(true)?);
-    Ok(graded(&trial))
 }
 
-/// Measures root causes that are counted in rounds of their own. The problem's are measured, too, if the
-/// exercise misses a bound, so that the grade can compare the two.
-fn counted(
-    bench: &Bench<'_>,
-    variant: &str,
-    chapter: &ChapterFile,
-    data_seed: u64,
-) -> Result<Vec<Round>, RunError> {
-    let mut rounds: Vec<Round> = Vec::new();
+/// Returns the chapter as a check asks it: with loads that last as long as a grade needs, and with the right answer to
+/// this seed's data. The problem gives it, which is slow but correct.
+fn asked(bench: &Bench<'_>) -> Result<ChapterFile, RunError> {
+    let mut asked = bench.chapter.clone();
+    if let Some(duration_s) = asked.check.duration_s {
+        for scenario in asked.scenarios.values_mut() {
+            scenario.duration_s = duration_s;
+        }
+    }
+    let exchange = &mut asked.exchange;
+    let server = start(bench, PROBLEM)?;
+    let answer = engine::load::ask::send(server.service(), &(&*exchange).into(), FIRST_ANSWER)
+        .map_err(|reason| ServerError::no(PROBLEM, &exchange.path, &reason))?;
+    exchange.answer = String::from_utf8_lossy(&answer).into_owned();
+    Ok(asked)
+}
+
+/// Starts a variant as the check asks it.
+fn start(bench: &Bench<'_>, variant: &str) -> Result<Server, RunError> {
+    let scenario = bench.scenario(&bench.chapter.check.scenario)?;
+    Ok(bench.start(variant, scenario)?)
+}
+
+/// Returns the attempt whose server did not come to listen; any other error stays one.
+fn unstarted(error: RunError, edit: &str) -> Result<Attempt, RunError> {
+    match error {
+        RunError::Server(ServerError::Ended {
+            variant,
+            status,
+            stderr,
+        }) if variant == edit => Ok(Attempt::EndsAtOnce { status, stderr }),
+        RunError::Server(ServerError::Hangs { variant, said }) if variant == edit => {
+            Ok(Attempt::DoesNotListen { said })
+        }
+        other => Err(other),
+    }
+}
+
+/// Plans the rounds of a check. The first two are those of problem and edit. The others count root causes apart, first
+/// the edit's, then the problem's.
+fn plan<'a>(bench: &Bench<'a>, variant: &'a str, evidence: Evidence) -> Vec<Step<'a>> {
+    let chapter = bench.chapter;
+    let check = chapter.check.scenario.as_str();
+    let step = |purpose, variant, scenario| Step {
+        purpose,
+        variant,
+        scenario,
+    };
+    let mut plan = vec![
+        step(Purpose::Claim, PROBLEM, check),
+        step(Purpose::Claim, variant, check),
+    ];
+    if evidence == Evidence::LoadAgain {
+        plan.reverse();
+        return plan;
+    }
     for claim in chapter.claims.of(Role::RootCause) {
-        let name = claim.scenario();
-        if rounds.iter().any(|round| round.scenario == name) {
+        let scenario = claim.scenario();
+        if plan[2..].iter().any(|step| step.scenario == scenario) {
             continue;
         }
         let by_the_same_build = claim.features.is_empty() || bench.counted.is_none();
-        if name == chapter.check.scenario && by_the_same_build {
+        if scenario == check && by_the_same_build {
             continue;
         }
-        let is_own = !claim.features.is_empty() || name != chapter.claims.effect().scenario();
+        let is_own = !claim.features.is_empty() || scenario != chapter.claims.effect().scenario();
         if !is_own || !claim.is_checked() {
             continue;
         }
-        let scenario = bench.scenario(name)?;
-        let own = chapter.check_load_of(scenario);
-        let count = |variant| {
-            let server = bench.counting().start(variant, scenario, data_seed)?;
-            watched(bench, &server, &own, Purpose::RootCause, (variant, name))
-        };
-        let round = count(variant)?;
-        let misses = misses_a_bound(chapter, &round, scenario.users);
-        rounds.push(round);
-        if misses && variant != PROBLEM {
-            rounds.push(count(PROBLEM)?);
+        plan.push(step(Purpose::RootCause, variant, scenario));
+        if variant != PROBLEM {
+            plan.push(step(Purpose::RootCause, PROBLEM, scenario));
         }
     }
-    Ok(rounds)
+    plan
 }
 
-/// Returns whether a root cause in the round's scenario misses the solution's bound.
-fn misses_a_bound(chapter: &ChapterFile, round: &Round, users: u32) -> bool {
-    for claim in chapter.claims.of(Role::RootCause) {
-        if claim.scenario() != round.scenario || !claim.is_checked() {
+/// Runs the planned rounds, one after the other, and adds them to the attempt.
+fn load(
+    bench: &Bench<'_>,
+    variant: &str,
+    evidence: Evidence,
+    before: Attempt,
+) -> Result<Attempt, RunError> {
+    let mut rounds: Vec<Ran> = Vec::new();
+    for step in plan(bench, variant, evidence) {
+        if is_needless(bench.chapter, &step, &rounds) {
             continue;
         }
-        if let (Some(bound), Some(reading)) = (claim.solution, round.value(&claim.quantity))
-            && !bound.holds(reading, users)
-        {
-            return true;
+        let is_shown = step.purpose == Purpose::Claim;
+        if is_shown {
+            (bench.observer)(Event::Begins(rounds.len() + 1, 2, step.variant));
         }
+        let ran = bench.run(&step)?;
+        if is_shown {
+            let per_second = ran.observed.round.outcome.requests_per_second;
+            (bench.observer)(Event::Measured(step.variant, per_second));
+        }
+        rounds.push(ran);
     }
-    false
+    let mut counted = Vec::new();
+    for ran in rounds.drain(2..) {
+        counted.push(ran.observed.round);
+    }
+    if evidence == Evidence::LoadAgain {
+        rounds.reverse();
+    }
+    let (Some(exercise), Some(problem)) = (rounds.pop(), rounds.pop()) else {
+        unreachable!("a plan begins with problem and edit");
+    };
+    let tests = match before {
+        Attempt::Tested { tests } => tests,
+        Attempt::Ran(before) => {
+            counted = before.counted;
+            before.tests
+        }
+        Attempt::EndsAtOnce { .. } | Attempt::DoesNotListen { .. } => return Ok(before),
+    };
+    Ok(Attempt::Ran(Box::new(Trial {
+        tests,
+        optimised: problem.optimised,
+        exercise: exercise.observed,
+        problem: problem.observed,
+        counted,
+    })))
 }
 
-/// Asks the problem, which is slow but correct, for the right answer.
-fn right_answer(server: &Server, exchange: &Exchange) -> Result<String, RunError> {
-    let body = engine::load::ask::send(server.service(), &exchange.into(), FIRST_ANSWER)
-        .map_err(|reason| ServerError::no(PROBLEM, &exchange.path, &reason))?;
-    Ok(String::from_utf8_lossy(&body).into_owned())
-}
-
-fn watched(
-    bench: &Bench<'_>,
-    server: &Server,
-    load: &Traffic,
-    purpose: Purpose,
-    names: (&str, &str),
-) -> Result<Round, RunError> {
-    let watch = Watch::begin(server);
-    let outcome = bench.drive(server, load)?;
-    // A server that ended under load has no counters any more.
-    let metrics = server.metrics().unwrap_or_default();
-    Ok(watch.end(bench.chapter, purpose, names, outcome, &metrics))
-}
-
-fn observe(
-    bench: &Bench<'_>,
-    number: usize,
-    variant: &str,
-    server: &mut Server,
-    load: &Traffic,
-) -> Result<Observed, RunError> {
-    (bench.observer)(Event::Begins(number, 2, variant));
-    let names = (variant, bench.chapter.check.scenario.as_str());
-    let round = watched(bench, server, load, Purpose::Claim, names)?;
-    (bench.observer)(Event::Measured(variant, round.outcome.requests_per_second));
-    Ok(Observed {
-        round,
-        panics: server.panics(),
-        ended: server.has_ended().then(|| server.why_ended()),
-    })
+/// Returns whether a count would say nothing new: the edit ended under load, or has the count of a fix, so that the
+/// problem's is not shown.
+fn is_needless(chapter: &ChapterFile, step: &Step<'_>, before: &[Ran]) -> bool {
+    let ([_, edit, ..], Some(last)) = (before, before.last()) else {
+        return false;
+    };
+    let is_compared = step.variant == PROBLEM && last.observed.round.variant != PROBLEM;
+    step.purpose == Purpose::RootCause
+        && (edit.observed.ended.is_some()
+            || is_compared && !last.observed.round.misses_a_bound(chapter))
 }

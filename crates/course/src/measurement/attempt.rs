@@ -2,14 +2,9 @@
 
 use crate::measurement::record::Round;
 
-/// Course of an attempt at the exercise.
+/// Course of an attempt at the exercise, which compiles.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attempt {
-    /// The compiler refused it.
-    DoesNotCompile {
-        /// Words of the compiler.
-        compiler: String,
-    },
     /// The server ended before it listened.
     EndsAtOnce {
         /// Its exit status, as the system reports it.
@@ -22,13 +17,26 @@ pub enum Attempt {
         /// The end of what it printed.
         said: String,
     },
-    /// A contract test failed, so that it was not put under load.
-    BreaksContract {
+    /// The contract tests ran. It is not put under load if one failed.
+    Tested {
         /// All tests that ran, failed ones among them.
         tests: Vec<Tested>,
     },
     /// It was put under load beside the problem.
     Ran(Box<Trial>),
+}
+
+impl Attempt {
+    /// Adds the results of contract tests.
+    #[must_use]
+    pub fn tested(mut self, results: Vec<Tested>) -> Self {
+        match &mut self {
+            Self::Tested { tests } => tests.extend(results),
+            Self::Ran(trial) => trial.tests.extend(results),
+            Self::EndsAtOnce { .. } | Self::DoesNotListen { .. } => {}
+        }
+        self
+    }
 }
 
 /// A contract test that was run on the exercise.

@@ -11,7 +11,6 @@ use statistics::metric::Unit;
 use statistics::profile::ProfileKind;
 use statistics::{FIRST_LOOK, Looks};
 
-pub(crate) use self::extra::renew;
 pub use self::{
     error::ChapterFileError,
     extra::{Baselines, Extra},
@@ -474,16 +473,6 @@ impl ChapterFile {
                     .chain(writes.map(|writes| writes.route(share))),
                 scenario.users,
             )
-        }
-    }
-
-    /// Returns the load like [`ChapterFile::load_of`], for as long as a grade needs.
-    pub fn check_load_of(&self, scenario: &Scenario) -> Traffic {
-        let load = self.load_of(scenario);
-        let duration = self.check.duration_s.map(Duration::from_secs_f64);
-        Traffic {
-            duration: duration.unwrap_or(load.duration),
-            ..load
         }
     }
 

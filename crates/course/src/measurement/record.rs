@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use statistics::Looks;
 
 use crate::measurement::{
-    chapter_file::{self, ChapterFile},
+    chapter_file::ChapterFile,
     claim::{Claim, PROBLEM, Quantity, Role, WORK_CPU},
     reference::Published,
 };
@@ -69,8 +69,6 @@ pub enum Purpose {
     Equal,
     /// One of a pair, problem and fix, in a scenario in which something is claimed.
     Claim,
-    /// Load of a claim by another generator, in records from when `capture` compared generators.
-    Agreement,
     /// A root cause's own round, where it is counted in another scenario or on another build.
     RootCause,
     /// A cell of the chapter's table.
@@ -140,6 +138,31 @@ impl Round {
         }
     }
 
+    /// Returns whether the round lacks the figure that its claim is about, and a lack of time may be the only
+    /// cause. `effect` is the quantity of the chapter's effect.
+    pub fn is_silent(&self, effect: &Quantity) -> bool {
+        let is_faulty = self.outcome.wrong_answers > 0 || self.outcome.error_count() > 0;
+        let is_about_effect =
+            matches!(self.purpose, Purpose::Claim | Purpose::Equal | Purpose::Law);
+        let lacks_figure = is_about_effect && self.value(effect).is_none();
+        !is_faulty && (self.outcome.completed == 0 || lacks_figure)
+    }
+
+    /// Returns whether a root cause in the round's scenario misses the bound of a fix.
+    pub fn misses_a_bound(&self, chapter: &ChapterFile) -> bool {
+        for claim in chapter.claims.of(Role::RootCause) {
+            if claim.scenario() != self.scenario || !claim.is_checked() {
+                continue;
+            }
+            if let (Some(bound), Some(reading)) = (claim.solution, self.value(&claim.quantity))
+                && !bound.holds(reading, chapter.users(&self.scenario))
+            {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Returns whether the value of `quantity` in this round is a lower bound.
     pub fn is_at_least(&self, quantity: &Quantity) -> bool {
         match quantity {
@@ -148,16 +171,12 @@ impl Round {
         }
     }
 
-    /// Returns whether the verdict rests on this round. It does not rest on disturbed rounds, baselines and
-    /// other generators, nor on rounds for the table or the plot of connections.
+    /// Returns whether the verdict rests on this round. It does not rest on disturbed rounds and baselines,
+    /// nor on rounds for the table or the plot of connections.
     pub fn is_judged(&self) -> bool {
         !matches!(
             self.purpose,
-            Purpose::Agreement
-                | Purpose::Matrix
-                | Purpose::Series
-                | Purpose::Baseline
-                | Purpose::Disturbed
+            Purpose::Matrix | Purpose::Series | Purpose::Baseline | Purpose::Disturbed
         )
     }
 }
@@ -166,23 +185,13 @@ impl Record {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
 
-    /// Reads a record from its JSON, also one that was written before chapters had extras.
+    /// Reads a record from its JSON.
     ///
     /// # Errors
     ///
     /// Fails if the text is not JSON, or not that of a record.
     pub fn parse(json: &str) -> Result<Self, serde_json::Error> {
-        let error = match serde_json::from_str(json) {
-            Ok(record) => return Ok(record),
-            Err(error) => error,
-        };
-        let mut older: serde_json::Value = serde_json::from_str(json)?;
-        let Some(serde_json::Value::Object(chapter)) = older.get_mut("chapter") else {
-            return Err(error);
-        };
-        chapter_file::renew(chapter);
-        // What is wrong beside the old keys stands in the error of the text, with its line.
-        serde_json::from_value(older).map_err(|_| error)
+        serde_json::from_str(json)
     }
 
     /// Returns the rounds of one purpose, in the order in which they ran.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use children::{Interrupt, Starting};
 use engine::load::Protocol;
 use engine::placement::Placement;
-use engine::service::{CommandError, CommandServer, Launch};
+use engine::service::{CommandError, CommandServer, Launch, Start};
 use tempfile::TempDir;
 use terminal::exit::{CliError, Exit};
 use terminal::git::Git;
@@ -214,11 +214,13 @@ pub fn start(shop: &Built, payments: &Path, interrupt: &Interrupt) -> Result<Run
     let start = |name, command: &str, ready, cpus| {
         let launch = Launch {
             name,
-            command,
-            folder: &shop.folder,
-            ready: Some(ready),
+            start: Start::Shell {
+                command,
+                folder: &shop.folder,
+                ready: Some(ready),
+                protocol: &Protocol::default(),
+            },
             ready_within: READY,
-            protocol: &Protocol::default(),
             cpus,
         };
         CommandServer::start(&launch, interrupt).map_err(|error| match error {

@@ -3,16 +3,15 @@
 use std::time::Instant;
 
 use children::Interrupt;
-use course::analysis::grade::{Contract, Grade, GradeKind, grade};
+use course::analysis::grade::{Contract, Grade, GradeKind};
 use course::bench::rounds::Bench;
 use course::bench::trial;
-use course::measurement::attempt::Attempt;
 use course::measurement::claim::EXERCISE;
 use course::report::claims::ClaimSummary;
 use engine::event::Event;
 use serde::Serialize;
 
-use crate::chapters::{Chapter, Workshop};
+use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::compile::{self, Build, CompileError};
 use crate::exercise::Exercise;
@@ -20,7 +19,6 @@ use crate::exit;
 use crate::progress_file;
 use crate::progress_file::Check;
 use terminal::exit::{CliError, Exit};
-use terminal::git::Git;
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, json};
 
@@ -59,9 +57,8 @@ pub(super) struct Checked {
 /// Compiles, runs and grades a variant: the exercise, unless another is named.
 pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
-    let chapter = workshop.chapter(number)?;
     let interrupt = ctrl_c::watch();
-    let checked = check(&workshop, &chapter, variant, &interrupt)?;
+    let checked = check(&workshop, number, variant, &interrupt)?;
     note_others(&checked);
     let grade = &checked.grade;
     match format {
@@ -86,22 +83,23 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
     })
 }
 
-/// Grades a variant, and remembers the grade of the exercise.
+/// Compiles and grades a variant, and remembers the grade of the exercise.
 pub(super) fn check(
     workshop: &Workshop,
-    chapter: &Chapter,
+    number: u32,
     variant: &str,
     interrupt: &Interrupt,
 ) -> Result<Checked, CliError> {
+    let chapter = workshop.chapter(number)?;
+    let also_changed = workshop.also_changed(&chapter);
     let file = chapter.file()?;
-    let exercise = progress_file::exercise_now(chapter);
-    let also_changed = also_changed(workshop, chapter);
+    let exercise = Exercise::digest_now(&chapter);
+    compile::announce("the contract tests and some rounds of load, about ten seconds");
     let build = Build {
         workshop,
-        chapter,
+        chapter: &chapter,
         interrupt,
     };
-    compile::announce("the contract tests and some rounds of load, about ten seconds");
     let programs = build.graded(&file.claims.root_cause().features);
     let began = Instant::now();
     let mut grade = match programs {
@@ -112,14 +110,25 @@ pub(super) fn check(
             trial::run(&bench, &programs.contract, variant, unforeseen())
                 .map_err(|error| exit::of_run(&error, interrupt))?
         }
-        Err(CompileError::Refused(compiler)) => grade(&file, &Attempt::DoesNotCompile { compiler }),
+        Err(CompileError::Refused(compiler)) => Grade::uncompiled(compiler),
         Err(CompileError::Cargo(error)) => return Err(error),
     };
     if variant == EXERCISE {
-        if grade.kind == GradeKind::Failed && !Exercise::read(chapter)?.is_edited() {
+        if grade.kind == GradeKind::Failed && !Exercise::read(&chapter)?.is_edited() {
             grade.reason = format!("exercise.rs is as it was shipped: {}", grade.reason);
         }
-        remember(workshop, chapter, &grade, &exercise);
+        if Exercise::digest_now(&chapter) == exercise {
+            let check = Check {
+                kind: grade.kind,
+                exercise: exercise.clone(),
+            };
+            progress_file::remember(workshop, number, |done| done.check = Some(check));
+        } else {
+            eprintln!(
+                "note: exercise.rs was saved during the check, which may have compiled either version, so the grade is \
+                 not remembered: check again"
+            );
+        }
     }
     Ok(Checked {
         grade,
@@ -137,43 +146,6 @@ pub(super) fn note_others(checked: &Checked) {
             checked.also_changed.join(", ")
         );
     }
-}
-
-/// Remembers the grade, if the exercise is still the one that was graded.
-fn remember(workshop: &Workshop, chapter: &Chapter, grade: &Grade, exercise: &str) {
-    if progress_file::exercise_now(chapter) != exercise {
-        eprintln!(
-            "note: exercise.rs was saved during the check, which may have compiled either version, so the grade is \
-             not remembered: check again"
-        );
-        return;
-    }
-    let check = Check {
-        kind: grade.kind,
-        exercise: exercise.to_owned(),
-    };
-    progress_file::remember(workshop, chapter.number, |done| done.check = Some(check));
-}
-
-/// Lists the files beside the exercise that differ from the last commit; none without git.
-pub(super) fn also_changed(workshop: &Workshop, chapter: &Chapter) -> Vec<String> {
-    let folder = workshop.shown(&chapter.folder);
-    let Ok(git) = Git::at(workshop.root()) else {
-        return Vec::new();
-    };
-    let files = [
-        "diff",
-        "--name-only",
-        "HEAD",
-        "--",
-        &folder,
-        "Cargo.toml",
-        "Cargo.lock",
-    ];
-    let changed = git.ask(files).unwrap_or_default();
-    let own = workshop.shown(&chapter.source("exercise"));
-    let others = changed.lines().filter(|file| *file != own);
-    others.map(str::to_owned).collect()
 }
 
 pub(super) fn print(number: u32, variant: &str, grade: &Grade) {

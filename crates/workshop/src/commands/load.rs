@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
         };
         let program = build.server("")?;
         let server = Bench::new(&program, &file, &interrupt, &|_| {})
-            .start(&options.variant, &file.load, 0)
+            .start(&options.variant, &file.load)
             .map_err(|error| exit::of_run(&error.into(), &interrupt))?;
         let target = server.service();
         (Some(server), target)

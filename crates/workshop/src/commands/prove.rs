@@ -17,6 +17,7 @@ use statistics::figures;
 use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Prove, UpstreamOf};
+use crate::exercise::Exercise;
 use crate::measured::{Measured, Order, measure};
 use crate::prediction::Prediction;
 use crate::progress_file::{self, OwnProof, Progress, Proof};
@@ -78,32 +79,27 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             upstream: options.upstream,
             database: options.database.clone(),
         };
-        let exercise = progress_file::exercise_now(chapter);
+        let exercise = Exercise::digest_now(chapter);
         let measured = measure(&workshop, chapter, &order, &interrupt)?;
         let folder = folder.join(chapter.package());
         let report = write(&folder, &measured)?;
         let analysis = measured.capture.analysis();
-        if options.variant == SOLUTION {
-            let proof = Proof {
-                kind: analysis.verdict.kind,
-            };
-            progress_file::remember(&workshop, chapter.number, |done| done.proof = Some(proof));
-        }
-        if options.variant == EXERCISE && progress_file::exercise_now(chapter) != exercise {
+        let kind = analysis.verdict.kind;
+        if options.variant == EXERCISE && Exercise::digest_now(chapter) != exercise {
             eprintln!(
                 "note: exercise.rs changed during the proof, which may have measured either version, so the result is not kept: prove it again"
             );
-        } else if options.variant == EXERCISE {
-            let proof = OwnProof {
-                kind: analysis.verdict.kind,
-                gain: match analysis.effect() {
-                    Some(effect) => effect.ratio,
-                    None => None,
-                },
-                exercise,
-            };
+        } else if options.variant == EXERCISE || options.variant == SOLUTION {
             progress_file::remember(&workshop, chapter.number, |done| {
-                done.own_proof = Some(proof);
+                if options.variant == SOLUTION {
+                    done.proof = Some(Proof { kind });
+                } else {
+                    done.own_proof = Some(OwnProof {
+                        kind,
+                        gain: analysis.effect().and_then(|effect| effect.ratio),
+                        exercise,
+                    });
+                }
             });
         }
         let record = &measured.capture.record;

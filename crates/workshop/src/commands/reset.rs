@@ -1,6 +1,5 @@
 //! `cargo workshop reset N`: the exercise as it was shipped.
 
-use super::check::also_changed;
 use crate::chapters::Workshop;
 use crate::exercise::{Exercise, PutBack};
 use terminal::exit::{CliError, Exit};
@@ -19,7 +18,7 @@ pub(crate) fn run(number: u32) -> Result<Exit, CliError> {
         ),
     }
     // A crate that was added for a fix may be wanted elsewhere, so the reader decides.
-    let others = also_changed(&workshop, &chapter).join(" ");
+    let others = workshop.also_changed(&chapter).join(" ");
     if !others.is_empty() {
         println!(
             "These differ from the last commit, too. To undo that: git checkout HEAD -- {others}"

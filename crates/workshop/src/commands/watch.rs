@@ -125,7 +125,7 @@ impl Watch<'_> {
         if done.predictions.is_empty() && self.keys.are_there() {
             println!("Before you measure: what do you expect? `cargo workshop predict {number}`");
         }
-        Ok(Running::start(self.workshop.clone(), self.chapter.clone()))
+        Ok(Running::start(self.workshop.clone(), number))
     }
 
     fn title(&self) -> Result<String, CliError> {
@@ -262,10 +262,10 @@ struct Running {
 }
 
 impl Running {
-    fn start(workshop: Workshop, chapter: Chapter) -> Self {
+    fn start(workshop: Workshop, number: u32) -> Self {
         let interrupt = Interrupt::new();
         let flag = interrupt.clone();
-        let thread = std::thread::spawn(move || check::check(&workshop, &chapter, EXERCISE, &flag));
+        let thread = std::thread::spawn(move || check::check(&workshop, number, EXERCISE, &flag));
         Self {
             interrupt,
             thread: Some(thread),

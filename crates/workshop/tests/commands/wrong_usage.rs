@@ -62,7 +62,6 @@ fn what_does_not_fit_is_answered_with_what_does() {
         load 1 --rate 0 | from 0.01 to 1000000, such as 500
         load 1 --write-share 1 | from 0 to 0.99, such as 0.05
         prove 1 --triplets 2 | at least 3
-        prove 1 --pairs 2 | at least 3
         prove 1 --numa-nodes 9 | from 2 to 8
         prove 1 --numa-nodes 4 --cpus 300 | from 2 to 240
         prove 1 --numa-nodes 4 --cpus 6 | a multiple of the 4 regions

@@ -13,7 +13,7 @@ use engine::answers::AnswerError;
 use engine::comparison::{self, Compared, ComparisonError, LeftOut};
 use engine::load::{GeneratorError, Protocol};
 use engine::placement::Placement;
-use engine::service::Launch;
+use engine::service::{Launch, Start};
 use engine::traffic::{Spacing, Traffic};
 use statistics::figures;
 use statistics::metric::{Metric, P50, REQUESTS_PER_SECOND};
@@ -387,11 +387,13 @@ pub(super) fn make<'a>(
     let command = revision.command(how.run.as_deref().unwrap_or_default());
     let launch = Launch {
         name,
-        command: &command,
-        folder: revision.folder(),
-        ready: how.ready.as_deref(),
+        start: Start::Shell {
+            command: &command,
+            folder: revision.folder(),
+            ready: how.ready.as_deref(),
+            protocol,
+        },
         ready_within: Duration::from_secs_f64(how.ready_within),
-        protocol,
         cpus: &[],
     };
     Ok(Made {

@@ -23,7 +23,7 @@ use terminal::git::{Commit, Git};
 pub(super) const GIT: &str = "git:";
 
 /// Status with which a shell reports that a program does not exist.
-const NOT_FOUND: &str = "exit code 127";
+const NOT_FOUND: i32 = 127;
 
 /// Advice for a revision with submodules, whose files git does not check out.
 const SUBMODULES: &str = "the checkout has no files of the submodules in .gitmodules: if the build needs them, begin \
@@ -226,7 +226,7 @@ impl<'a> Revision<'a> {
         interrupt: &Interrupt,
     ) -> Result<Option<Started>, CliError> {
         let server = CommandServer::start(launch, interrupt).map_err(|error| match error {
-            CommandError::Ended { ref status, .. } if status == NOT_FOUND => {
+            CommandError::Ended { status, .. } if status.code() == Some(NOT_FOUND) => {
                 let why = "its build made no such program; what cargo makes is below ./target";
                 CliError::new(Exit::Invalid, format!("{error}; {why}"))
             }

@@ -20,7 +20,7 @@ use super::asked::{Comparison, ComparisonError, Side};
 use crate::answers::Asked;
 use crate::event::Event;
 use crate::load::ask::get;
-use crate::service::{CommandServer, Launch};
+use crate::service::{CommandServer, Launch, Start};
 
 /// Warm-up before a slice on a server that has been under load before.
 pub(super) const WARM_AGAIN: Duration = Duration::from_millis(300);
@@ -105,11 +105,13 @@ impl Comparison<'_> {
                 Side::Command(command, folder) => {
                     let launch = Launch {
                         name: NAMES[index],
-                        command,
-                        folder,
-                        ready: self.ready,
+                        start: Start::Shell {
+                            command,
+                            folder,
+                            ready: self.ready,
+                            protocol: self.protocol,
+                        },
                         ready_within: self.ready_within,
-                        protocol: self.protocol,
                         cpus: &self.placement.server,
                     };
                     let process = CommandServer::start(&launch, self.interrupt)?;

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use hyper::HeaderMap;
 use hyper::Request;
 use hyper::body::Bytes;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use self::http1::Http1;
 use self::http2::Http2;
 use super::failure::Failure;
+use super::stream::Stream;
 use super::target::{Protocol, Target};
 
 /// Largest body that is accepted in bytes, however few users there are.
@@ -149,18 +149,6 @@ impl Connection {
     /// Returns the headers of the last answer, if they are kept.
     pub(super) fn headers(&self) -> Option<&HeaderMap> {
         self.headers.as_ref()
-    }
-}
-
-/// Byte stream of a connection, encrypted or not.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {
-    /// Returns the TCP connection below.
-    fn tcp(&self) -> &TcpStream;
-}
-
-impl Stream for TcpStream {
-    fn tcp(&self) -> &TcpStream {
-        self
     }
 }
 

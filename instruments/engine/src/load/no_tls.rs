@@ -2,8 +2,8 @@
 
 use tokio::net::TcpStream;
 
-use super::connection::Stream;
 use super::failure::Failure;
+use super::stream::Stream;
 
 /// Configuration of a TLS client. The type has no values without the feature `tls`.
 #[derive(Debug, Clone)]

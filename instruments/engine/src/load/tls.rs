@@ -24,8 +24,8 @@ use tokio_rustls::rustls::{
     RootCertStore, SignatureScheme, WantsVerifier,
 };
 
-use super::connection::Stream;
 use super::failure::Failure;
+use super::stream::Stream;
 
 /// Configuration of a TLS client: the authorities that it trusts, if it checks any, and the name that a server's
 /// certificate must be for. Every connection does a full handshake, as that of a new user does.

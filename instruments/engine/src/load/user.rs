@@ -317,7 +317,7 @@ impl<'s> User<'s> {
 }
 
 /// Returns the result of `work`, or [`Failure::TimeOut`] once `limit` has passed.
-pub(super) async fn within<T>(
+async fn within<T>(
     limit: Instant,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {

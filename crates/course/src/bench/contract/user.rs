@@ -7,11 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::measurement::load::content_type;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::HeaderMap;
-use hyper::body::Bytes;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use engine::load::ask::{self, Client};
+use engine::traffic::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep_until, timeout};
@@ -27,29 +24,19 @@ const TIME_OUT_OF_ALL: Duration = Duration::from_secs(60);
 /// Largest answer, in bytes.
 const LARGEST: usize = 16 << 20;
 
-/// A request, as a user sends it.
-#[derive(Debug, Clone)]
-pub struct Request {
-    method: &'static str,
-    path: String,
-    body: Option<Vec<u8>>,
-}
-
 /// Makes the request `GET path`.
 pub fn get(path: &str) -> Request {
-    Request {
-        method: "GET",
-        path: path.to_owned(),
-        body: None,
-    }
+    Request::get(path)
 }
 
 /// Makes the request `POST path` with a body.
 pub fn post(path: &str, body: impl Into<Vec<u8>>) -> Request {
+    let body = body.into();
     Request {
-        method: "POST",
-        path: path.to_owned(),
-        body: Some(body.into()),
+        method: "POST".to_owned(),
+        headers: vec![("content-type".to_owned(), content_type(&body).to_owned())],
+        body: Some(body),
+        ..Request::get(path)
     }
 }
 
@@ -58,7 +45,8 @@ pub fn post(path: &str, body: impl Into<Vec<u8>>) -> Request {
 #[derive(Clone)]
 pub struct Answer {
     said: String,
-    headers: HeaderMap,
+    /// The answer as it came; `None` if none came, or one among several on a connection.
+    whole: Option<ask::Answer>,
     /// Time from sending the request until the answer had come.
     pub after: Duration,
 }
@@ -88,7 +76,8 @@ impl Answer {
 
     /// Returns the value of a header; empty if there is none.
     pub fn header(&self, name: &str) -> &str {
-        match self.headers.get(name) {
+        let headers = self.whole.as_ref().map(|answer| &answer.headers);
+        match headers.and_then(|headers| headers.get(name)) {
             Some(value) => value.to_str().unwrap_or_default(),
             None => "",
         }
@@ -156,7 +145,7 @@ impl LastAnswer {
 pub struct User {
     address: SocketAddr,
     answered: LastAnswer,
-    connection: Option<SendRequest<Full<Bytes>>>,
+    client: Client,
 }
 
 impl User {
@@ -164,7 +153,7 @@ impl User {
         Self {
             address,
             answered,
-            connection: None,
+            client: Client::of(address),
         }
     }
 
@@ -183,55 +172,26 @@ impl User {
         let began = Instant::now();
         let others = self.answered.clone();
         let answered = tokio::select! {
-            answered = self.answer_to(request) => Some(answered),
+            answered = self.client.ask(&request) => Some(answered),
             () = others.timeout(began) => None,
         };
-        let (said, headers) = match answered {
+        let (said, whole) = match answered {
             Some(Ok(answer)) => {
                 others.is_now();
-                answer
+                let said = Answer::success_or_status(&answer.status.to_string(), &answer.body);
+                (said, Some(answer))
             }
-            Some(Err(why)) => (format!("{MISSING} ({why})"), HeaderMap::new()),
+            Some(Err(why)) => (format!("{MISSING} ({why})"), None),
             None => {
                 let seconds = began.elapsed().as_secs();
-                (format!("{OVERDUE} {seconds} s"), HeaderMap::new())
+                (format!("{OVERDUE} {seconds} s"), None)
             }
         };
         Answer {
             said,
-            headers,
+            whole,
             after: began.elapsed(),
         }
-    }
-
-    async fn answer_to(
-        &mut self,
-        request: Request,
-    ) -> Result<(String, HeaderMap), Box<dyn std::error::Error>> {
-        let open = self.connection.take().filter(|open| !open.is_closed());
-        let connection = if let Some(open) = open {
-            self.connection.insert(open)
-        } else {
-            let stream = TcpStream::connect(self.address).await?;
-            let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-            tokio::spawn(connection);
-            self.connection.insert(sender)
-        };
-        let body = request.body.unwrap_or_default();
-        let sent = hyper::Request::builder()
-            .method(request.method)
-            .uri(request.path)
-            .header("host", self.address.to_string())
-            .header("content-type", content_type(&body));
-        connection.ready().await?;
-        let answer = connection
-            .send_request(sent.body(Full::from(body))?)
-            .await?;
-        let (head, body) = answer.into_parts();
-        let body = Limited::new(body, LARGEST).collect().await;
-        let body = body.map_err(|error| error.to_string())?.to_bytes();
-        let said = Answer::success_or_status(head.status.as_str(), &body);
-        Ok((said, head.headers))
     }
 
     /// Sends all requests on one connection without waiting, and then reads the answers. So the server has
@@ -256,19 +216,17 @@ impl User {
         let after = began.elapsed();
         let answers = said.into_iter().map(|said| Answer {
             said,
-            headers: HeaderMap::new(),
+            whole: None,
             after,
         });
         answers.collect()
     }
 
     /// Sends a request and hangs up after this time, without waiting for the answer.
-    pub async fn hang_up(self, request: Request, after: Duration) {
+    pub async fn hang_up(mut self, request: Request, after: Duration) {
         // The next request notices a server that takes no connection.
-        if let Ok(mut stream) = TcpStream::connect(self.address).await {
-            let request = on_the_wire(&request, self.address, false);
-            let _ = stream.write_all(&request).await;
-            tokio::time::sleep(after).await;
+        if self.client.open().await.is_ok() {
+            let _ = timeout(after, self.client.ask(&request)).await;
         }
     }
 }

@@ -2,16 +2,10 @@
 
 use statistics::{FIRST_LOOK, Side};
 
+use crate::bench::rounds::Step;
 use crate::measurement::chapter_file::{ChapterFile, Scenario};
 use crate::measurement::claim::{PROBLEM, Role, SOLUTION};
 use crate::measurement::record::Purpose;
-
-/// One round to come.
-pub(super) struct Step<'a> {
-    pub(super) purpose: Purpose,
-    pub(super) variant: &'a str,
-    pub(super) scenario: &'a str,
-}
 
 /// Plans the rounds that are measured once, before the effect. They are for the law, for the plot of
 /// connections, for counts that take rounds of their own, and for claims in other scenarios.
@@ -112,21 +106,4 @@ pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
         }
     }
     steps
-}
-
-/// Formats the name of a round, for people.
-pub(super) fn label(step: &Step<'_>) -> String {
-    match step.purpose {
-        Purpose::Equal => format!("{} again, {} scenario", step.variant, step.scenario),
-        Purpose::Law => format!("{}, for the law", step.variant),
-        Purpose::RootCause => format!("{}, counted", step.variant),
-        Purpose::Claim
-        | Purpose::Agreement
-        | Purpose::Matrix
-        | Purpose::Series
-        | Purpose::Baseline
-        | Purpose::Disturbed => {
-            format!("{}, {} scenario", step.variant, step.scenario)
-        }
-    }
 }

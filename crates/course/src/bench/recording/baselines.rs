@@ -1,7 +1,5 @@
 //! Other programs that do what the chapter's service does, under the same load in the same run.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::measurement::claim::SOLUTION;
@@ -36,34 +34,12 @@ pub(super) fn measure(
     for (number, name) in order.into_iter().enumerate() {
         (bench.observer)(Event::Begins(number + 1, order.len(), name));
         let round = match name {
-            GO => outside(&bench, scenario, name, go)?,
-            NGINX => outside(&bench, scenario, name, proxy)?,
+            GO => bench.round_at(go, name, scenario)?,
+            NGINX => bench.round_at(proxy, name, scenario)?,
             _ => bench.round(Purpose::Baseline, SOLUTION, scenario)?.0,
         };
         (bench.observer)(Event::Measured(name, round.outcome.requests_per_second));
         rounds.push(round);
     }
     Ok(rounds)
-}
-
-/// Measures a round of a program that runs already.
-fn outside(
-    bench: &Bench<'_>,
-    scenario: &str,
-    name: &str,
-    target: SocketAddr,
-) -> Result<Round, RunError> {
-    let asked = bench.scenario(scenario)?;
-    Ok(Round {
-        purpose: Purpose::Baseline,
-        variant: name.to_owned(),
-        scenario: scenario.to_owned(),
-        wall_s: asked.whole_s(),
-        outcome: bench.drive_at(target, &bench.chapter.load_of(asked))?,
-        readings: BTreeMap::new(),
-        server_cpu_s: None,
-        throttled_s: None,
-        elsewhere_share: None,
-        connections: Vec::new(),
-    })
 }

@@ -2,7 +2,6 @@
 //! nothing of it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::measurement::checked;
 
@@ -50,27 +49,5 @@ impl Extra {
             Self::Baselines(baselines) => ("extras.baselines.scenario", &baselines.scenario),
             Self::Heap { scenario, .. } => ("extras.heap.scenario", scenario),
         }
-    }
-}
-
-/// Moves the keys that a chapter in a record had before there were extras to `extras`.
-pub(crate) fn renew(chapter: &mut Map<String, Value>) {
-    let mut extras = Vec::new();
-    if let Some(scenario) = chapter.remove("series") {
-        extras.push(serde_json::json!({ "kind": "connections", "scenario": scenario }));
-    }
-    if let Some(Value::Object(rounds)) = chapter.get_mut("rounds")
-        && let Some(seconds) = rounds.remove("heap_profile_s")
-        && let Some(scenario) = rounds.remove("heap_profile_scenario")
-    {
-        extras
-            .push(serde_json::json!({ "kind": "heap", "seconds": seconds, "scenario": scenario }));
-    }
-    if let Some(Value::Object(mut extra)) = chapter.remove("baselines") {
-        extra.insert("kind".to_owned(), "baselines".into());
-        extras.push(extra.into());
-    }
-    if !extras.is_empty() {
-        chapter.insert("extras".to_owned(), extras.into());
     }
 }

@@ -80,7 +80,6 @@ fn purpose_in_words(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Equal => "the fix again (A/A)",
         Purpose::Claim => "claim",
-        Purpose::Agreement => "agreement",
         Purpose::RootCause => "root cause",
         Purpose::Matrix => "table",
         Purpose::Law => "the law's input",

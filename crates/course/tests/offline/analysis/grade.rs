@@ -2,7 +2,7 @@
 
 use crate::analysis::verdict::completes;
 use crate::support::{chapter, claiming, outcome, record, round};
-use course::analysis::grade::{Grade, GradeKind, grade};
+use course::analysis::grade::{Evidence, Grade, GradeKind, grade};
 use course::measurement::{
     attempt::{Attempt, Failure, Observed, Tested, Trial},
     chapter_file::ChapterFile,
@@ -137,6 +137,11 @@ fn the_solution_passes_and_the_contract_says_what_was_looked_at() {
 
 #[test]
 fn what_does_not_compile_or_start_shows_who_said_why() {
+    let refused = Grade::uncompiled("E0382".to_owned());
+    assert_eq!(refused.kind, Failed);
+    assert_eq!(refused.contract.broken, ["it compiles"]);
+    assert!(refused.reason.contains("compile"), "{}", refused.reason);
+    assert_eq!(refused.detail.as_deref(), Some("E0382"));
     let ended = |stderr: &str| Attempt::EndsAtOnce {
         status: "exit status: 0".to_owned(),
         stderr: stderr.to_owned(),
@@ -144,11 +149,7 @@ fn what_does_not_compile_or_start_shows_who_said_why() {
     let hung = |said: &str| Attempt::DoesNotListen {
         said: said.to_owned(),
     };
-    let refused = |compiler: &str| Attempt::DoesNotCompile {
-        compiler: compiler.to_owned(),
-    };
     for (attempt, words, detail) in [
-        (refused("E0382"), "compile", Some("E0382")),
         (
             ended("in use"),
             "before it listened (exit status: 0); the end of",
@@ -342,6 +343,31 @@ fn a_failure_says_whether_a_busy_machine_can_have_caused_it() {
     assert!(!passes(|_| ()).by_speed);
 }
 
+/// A check gathers evidence only as long as the grade so far calls for more.
+#[test]
+fn a_grade_wants_more_evidence_until_it_stands() {
+    let kept = grade(&chapter(), &Attempt::Tested { tests: Vec::new() });
+    assert_eq!(kept.wants_after(Evidence::Start), Some(Evidence::Contract));
+    assert_eq!(kept.wants_after(Evidence::Contract), Some(Evidence::Load));
+    let said = String::new();
+    let hung = grade(&chapter(), &Attempt::DoesNotListen { said });
+    assert_eq!(hung.wants_after(Evidence::Start), None);
+    let tests = vec![tested("all are kept", false, Some(("one is not", None)))];
+    let broken = grade(&chapter(), &Attempt::Tested { tests });
+    assert_eq!(broken.wants_after(Evidence::Contract), None);
+    // Only a comparison of speeds is worth repeating, and only once.
+    let slow = fails(|trial| answers(trial, 20, 900.0), &[]);
+    assert_eq!(slow.wants_after(Evidence::Load), Some(Evidence::LoadAgain));
+    assert_eq!(slow.wants_after(Evidence::LoadAgain), None);
+    let few = fails(|trial| counts(trial, IN_FLIGHT, Some(1.0)), &[]);
+    assert_eq!(few.wants_after(Evidence::Load), None);
+    let passed = passes(|_| ());
+    for last in [Evidence::Load, Evidence::LoadAgain] {
+        assert_eq!(passed.wants_after(last), Some(Evidence::TestsOfAFix));
+    }
+    assert_eq!(passed.wants_after(Evidence::TestsOfAFix), None);
+}
+
 /// Wrong answers may come so fast that the generator has no CPU time left. That is no excuse.
 #[test]
 fn the_contract_is_judged_before_the_machine() {
@@ -390,7 +416,7 @@ fn a_failed_contract_test_is_the_reason_with_its_sentence() {
     ] {
         let failed = tested("all are kept", false, Some((gone, panic)));
         let tests = vec![kept.clone(), failed];
-        let attempt = Attempt::BreaksContract { tests };
+        let attempt = Attempt::Tested { tests };
         let grade = check(&chapter(), &attempt, Failed, &words);
         assert_eq!(grade.contract.broken, ["all are kept"]);
         assert_eq!(grade.contract.held.last(), Some(&kept.name));

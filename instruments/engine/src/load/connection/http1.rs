@@ -10,8 +10,9 @@ use hyper::body::{Body, Bytes};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 
-use super::{LARGEST_HEAD, Received, Status, Stream};
+use super::{LARGEST_HEAD, Received, Status};
 use crate::load::failure::Failure;
+use crate::load::stream::Stream;
 
 type Io = http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
 

@@ -10,8 +10,9 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Request, Response};
 
-use super::{LARGEST_HEAD, Received, Status, Stream};
+use super::{LARGEST_HEAD, Received, Status};
 use crate::load::failure::Failure;
+use crate::load::stream::Stream;
 
 /// Bytes that a server may send ahead, as many as a browser allows.
 const WINDOW: u32 = 4 << 20;

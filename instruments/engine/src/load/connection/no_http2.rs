@@ -5,8 +5,9 @@ use std::task::Context;
 use hyper::Request;
 use hyper::body::Bytes;
 
-use super::{Received, Status, Stream};
+use super::{Received, Status};
 use crate::load::failure::Failure;
+use crate::load::stream::Stream;
 
 /// A connection that speaks HTTP/2. The type has no values without the feature `http2`.
 pub(super) enum Http2 {}
