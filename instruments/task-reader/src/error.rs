@@ -1,0 +1,57 @@
+//! What can go wrong, in one sentence each.
+
+use std::path::PathBuf;
+
+/// Reason for which the tasks of a process cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The process is gone, or was never there.
+    #[error("no process has the number {0}: check it with `ps`")]
+    NoProcess(u32),
+    /// The system does not allow it.
+    #[error(
+        "process {pid} may not be read ({reason}): run this as its user or as root, and in a container with the capability SYS_PTRACE"
+    )]
+    Denied {
+        /// Number of the process.
+        pid: u32,
+        /// The system's reason.
+        reason: std::io::Error,
+    },
+    /// The program's file cannot be read.
+    #[error("{path} cannot be read: {reason}")]
+    Unreadable {
+        /// File of the program.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The program has no description of types.
+    #[error(
+        "{path} has no debug information of types: set `debug = true` in the profile in Cargo.toml, and build and start it again{hint}"
+    )]
+    NoTypes {
+        /// File of the program.
+        path: PathBuf,
+        /// What was found in place of the types, with a leading space.
+        hint: &'static str,
+    },
+    /// The debug information does not know tokio's runtime.
+    #[error(
+        "the debug information does not describe {0}: the program does not use tokio's runtime, or tokio was built without `debug = true`"
+    )]
+    NoRuntime(&'static str),
+    /// A field by which tokio's tasks are found is missing.
+    #[error(
+        "type {type_name} has no field `{field}` on the way {path}: this version of tokio is not known here"
+    )]
+    NoField {
+        /// Type in which the field was looked for.
+        type_name: String,
+        /// Missing field.
+        field: String,
+        /// The whole path of fields.
+        path: String,
+    },
+}

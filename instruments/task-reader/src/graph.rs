@@ -1,0 +1,201 @@
+//! Who waits for whom: waits and holders of the same address, confirmed by the state of the resource.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::{Certainty, Circle, Resource, State, Task};
+
+/// Most circles that are reported.
+const MOST_CIRCLES: usize = 100;
+
+/// Joins waits and holders into resources, those with the most waiters first.
+pub(crate) fn resources(tasks: &mut [Task]) -> Vec<Resource> {
+    let mut by_address: HashMap<u64, Resource> = HashMap::new();
+    for (number, task) in tasks.iter().enumerate() {
+        for wait in &task.waits {
+            let Some(address) = wait.address else {
+                continue;
+            };
+            let resource = by_address.entry(address).or_insert_with(|| Resource {
+                waits_for: wait.waits_for.clone(),
+                waiters: Vec::new(),
+                holders: Vec::new(),
+                task: None,
+                is_complete: false,
+                address,
+            });
+            if !resource.waiters.contains(&number) {
+                resource.waiters.push(number);
+            }
+        }
+    }
+    let tasks_at: HashMap<u64, usize> = tasks
+        .iter()
+        .enumerate()
+        .map(|(number, task)| (task.address, number))
+        .collect();
+    let mut resources: Vec<Resource> = by_address.into_values().collect();
+    resources.sort_by_key(|resource| {
+        (
+            std::cmp::Reverse(resource.waiters.len()),
+            resource.waiters.first().copied(),
+        )
+    });
+    let places: HashMap<u64, usize> = resources
+        .iter()
+        .enumerate()
+        .map(|(place, resource)| (resource.address, place))
+        .collect();
+    let given = given(tasks);
+    let mut candidates: HashMap<u64, Vec<(usize, usize)>> = HashMap::new();
+    for (number, task) in tasks.iter_mut().enumerate() {
+        for wait in &mut task.waits {
+            wait.resource = wait
+                .address
+                .and_then(|address| places.get(&address).copied());
+        }
+        for (at, hold) in task.holds.iter_mut().enumerate() {
+            hold.resource = places.get(&hold.address).copied();
+            candidates
+                .entry(hold.address)
+                .or_default()
+                .push((number, at));
+        }
+    }
+    for (address, candidates) in candidates {
+        let is_given = given.contains(&address);
+        let certainty = certainty(tasks, &candidates, is_given);
+        for (number, at) in &candidates {
+            if let Some(hold) = tasks
+                .get_mut(*number)
+                .and_then(|task| task.holds.get_mut(*at))
+            {
+                hold.certainty = certainty;
+            }
+        }
+        let resource = places
+            .get(&address)
+            .and_then(|place| resources.get_mut(*place));
+        if let Some(resource) = resource.filter(|_| certainty != Certainty::Doubtful) {
+            resource.holders = candidates;
+            resource.is_complete = certainty == Certainty::Agreed;
+        }
+    }
+    for resource in &mut resources {
+        resource.task = tasks_at.get(&resource.address).copied();
+        resource.is_complete |= resource.task.is_some();
+    }
+    resources
+}
+
+/// Returns the resources that a waiter was given and has not yet taken: it holds them, though no value shows it.
+fn given(tasks: &[Task]) -> HashSet<u64> {
+    let waits = tasks.iter().flat_map(|task| &task.waits);
+    waits
+        .filter(|wait| wait.is_given)
+        .filter_map(|wait| wait.address)
+        .collect()
+}
+
+/// Judges the candidates for one resource together.
+fn certainty(tasks: &[Task], candidates: &[(usize, usize)], is_given: bool) -> Certainty {
+    let holds = || {
+        candidates
+            .iter()
+            .filter_map(|(number, at)| tasks.get(*number)?.holds.get(*at))
+    };
+    let values: HashSet<u64> = holds().map(|hold| hold.value).collect();
+    let kinds: HashSet<&str> = holds().map(|hold| hold.holds).collect();
+    if is_given || kinds.len() > 1 || holds().any(|hold| hold.may_be_gone) {
+        return Certainty::Doubtful;
+    }
+    match holds().next().and_then(|hold| hold.out) {
+        None if holds().all(|hold| hold.out.is_none()) => Certainty::Possible,
+        Some(out) if u64::try_from(values.len()) == Ok(out) => Certainty::Agreed,
+        _ => Certainty::Doubtful,
+    }
+}
+
+/// Returns the tasks that nothing can wake any more, in the circles that they form.
+pub(crate) fn circles(tasks: &[Task], resources: &[Resource]) -> Vec<Circle> {
+    let stuck = stuck(tasks, resources);
+    let (mut circles, mut done): (Vec<Circle>, HashSet<usize>) = (Vec::new(), HashSet::new());
+    let mut starts: Vec<usize> = stuck.iter().copied().collect();
+    starts.sort_unstable();
+    for start in starts {
+        let (mut path, mut at): (Vec<(usize, usize)>, usize) = (Vec::new(), start);
+        loop {
+            if let Some(from) = path.iter().position(|(task, _)| *task == at) {
+                let (tasks, used): (Vec<usize>, Vec<usize>) =
+                    path.split_off(from).into_iter().unzip();
+                let is_certain = used.iter().all(|place| {
+                    resources
+                        .get(*place)
+                        .is_some_and(|resource| resource.is_complete)
+                });
+                circles.push(Circle {
+                    tasks,
+                    resources: used,
+                    is_certain,
+                });
+                break;
+            }
+            if !done.insert(at) || circles.len() >= MOST_CIRCLES {
+                break;
+            }
+            let Some((place, next)) = first_edge(tasks, resources, at) else {
+                break;
+            };
+            path.push((at, place));
+            at = next;
+        }
+    }
+    circles
+}
+
+/// Returns the tasks of which every wait is for tasks that are stuck themselves.
+fn stuck(tasks: &[Task], resources: &[Resource]) -> HashSet<usize> {
+    let is_candidate = |task: &Task| {
+        task.state == State::Waiting && !task.waits.is_empty() && task.not_seen.is_empty()
+    };
+    let numbered = tasks.iter().enumerate();
+    let mut stuck: HashSet<usize> = numbered
+        .filter(|(_, task)| is_candidate(task))
+        .map(|(number, _)| number)
+        .collect();
+    loop {
+        let before = stuck.len();
+        let can_go_on = |number: &usize| {
+            let waits = tasks.get(*number).map_or(&[][..], |task| &task.waits);
+            waits.iter().any(|wait| {
+                let resource = wait.resource.and_then(|place| resources.get(place));
+                let holders = resource.map(holders).unwrap_or_default();
+                wait.is_given
+                    || holders.is_empty()
+                    || holders.iter().any(|holder| !stuck.contains(holder))
+            })
+        };
+        let free: Vec<usize> = stuck.iter().copied().filter(can_go_on).collect();
+        for number in free {
+            stuck.remove(&number);
+        }
+        if stuck.len() == before {
+            return stuck;
+        }
+    }
+}
+
+/// Returns the tasks that hold a resource, or that it is.
+fn holders(resource: &Resource) -> Vec<usize> {
+    let holders = resource.holders.iter().map(|(task, _)| *task);
+    holders.chain(resource.task).collect()
+}
+
+/// Returns the first resource for which a task waits, and a task that has it.
+fn first_edge(tasks: &[Task], resources: &[Resource], task: usize) -> Option<(usize, usize)> {
+    let place = tasks
+        .get(task)?
+        .waits
+        .iter()
+        .find_map(|wait| wait.resource)?;
+    Some((place, holders(resources.get(place)?).into_iter().next()?))
+}

@@ -1,0 +1,210 @@
+//! What was read of a process: tasks, their stacks, what they wait for and what they hold.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::Line;
+use crate::runtime::Flavor;
+
+/// All tasks of a process at one moment.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Number of the process.
+    pub pid: u32,
+    /// Runtimes of the process, in which a thread was.
+    pub runtimes: Vec<Flavor>,
+    /// Tasks, by runtime and in the order of their lists.
+    pub tasks: Vec<Task>,
+    /// Locks, channels and the like that tasks wait for, those with the most waiters first.
+    pub resources: Vec<Resource>,
+    /// Tasks that wait for each other in a circle.
+    pub circles: Vec<Circle>,
+    /// What could not be read, in sentences.
+    pub not_seen: Vec<String>,
+    /// Time for which the process stood still.
+    pub standstill: Standstill,
+}
+
+/// Time for which a process stood still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Standstill {
+    /// Longest stop.
+    pub longest: Duration,
+    /// Number of stops.
+    pub stops: u32,
+    /// Bytes that were copied in the last of them.
+    pub bytes: usize,
+}
+
+/// A task.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Task {
+    /// Tokio's number of the task, which is never used twice; 0 if it could not be read.
+    pub id: u64,
+    /// Number of its runtime, as an index of [`Snapshot::runtimes`].
+    pub runtime: usize,
+    /// What the runtime does with it.
+    pub state: State,
+    /// Its future.
+    pub future: String,
+    /// Line with which the source of its future begins, for an `async fn` or block.
+    pub begins: Option<Line>,
+    /// Futures from the outermost inwards.
+    pub frames: Vec<Frame>,
+    /// What it waits for: several things, if it polls several futures.
+    pub waits: Vec<Wait>,
+    /// Values that it may hold.
+    pub holds: Vec<Hold>,
+    /// What of it could not be read, in phrases.
+    pub not_seen: Vec<String>,
+    /// Address of its header, by which others know it.
+    #[serde(skip)]
+    pub(crate) address: u64,
+}
+
+/// State of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum State {
+    /// Suspended until something wakes it.
+    Waiting,
+    /// Woken, and not yet polled.
+    Ready,
+    /// Polled by a thread at this moment: its state cannot be read.
+    Running,
+    /// Over.
+    Finished,
+    /// Its state cannot be read.
+    Unknown,
+}
+
+/// A future in a task's stack.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[non_exhaustive]
+pub struct Frame {
+    /// Number of futures around it in this task. Frames of the same depth under one frame are polled together.
+    pub depth: usize,
+    /// The `async fn`, block or type.
+    pub future: String,
+    /// Line of the `.await` at which it is suspended. For a statement of several lines, this may be its first one.
+    pub line: Option<Line>,
+    /// Where it is.
+    pub stage: Stage,
+}
+
+/// Where a future is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stage {
+    /// An `async fn` or block that was not polled yet; the line is its first.
+    NotBegun,
+    /// An `async fn` or block, suspended at an `.await`.
+    Suspended,
+    /// An `async fn` or block that is over, kept by what polled it.
+    Over,
+    /// A future that is no `async fn`.
+    HandWritten,
+    /// It could not be read.
+    Unreadable,
+}
+
+/// Something that a task waits for.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Wait {
+    /// Index of the innermost frame.
+    pub frame: usize,
+    /// Word for programs, such as `lock`; `unknown` for a future that the tables do not have.
+    pub kind: &'static str,
+    /// What it waits for, as a phrase.
+    pub waits_for: String,
+    /// Line of the program's own code, or of the crate that is the nearest to it, that waits.
+    pub line: Option<Line>,
+    /// Index in [`Snapshot::resources`].
+    pub resource: Option<usize>,
+    /// It was given what it waits for, and was not polled since.
+    pub is_given: bool,
+    /// Address of the resource.
+    #[serde(skip)]
+    pub(crate) address: Option<u64>,
+}
+
+/// A value that may hold a resource.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Hold {
+    /// Index of the frame that keeps it; none if its future is kept by a frame and not awaited.
+    pub frame: Option<usize>,
+    /// What it holds, as a phrase.
+    pub holds: &'static str,
+    /// Variable or field.
+    pub variable: String,
+    /// Type, without the paths of modules.
+    pub type_name: String,
+    /// Line at which its future is suspended.
+    pub line: Option<Line>,
+    /// Index in [`Snapshot::resources`].
+    pub resource: Option<usize>,
+    /// Whether it is known to hold the resource.
+    pub certainty: Certainty,
+    /// Address of the resource.
+    #[serde(skip)]
+    pub(crate) address: u64,
+    /// Address of the value.
+    #[serde(skip)]
+    pub(crate) value: u64,
+    /// How many such values the resource has out, if it says so.
+    #[serde(skip)]
+    pub(crate) out: Option<u64>,
+    #[serde(skip)]
+    pub(crate) may_be_gone: bool,
+}
+
+/// Whether a value holds what its type says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Certainty {
+    /// The resource has as many holders as such values were found.
+    Agreed,
+    /// The resource does not say how many holders it has.
+    Possible,
+    /// The resource contradicts, or several values come into question: it may have been dropped.
+    Doubtful,
+}
+
+/// Something that tasks wait for.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Resource {
+    /// What its waiters wait for, as a phrase.
+    pub waits_for: String,
+    /// Tasks that wait, as indices of [`Snapshot::tasks`].
+    pub waiters: Vec<usize>,
+    /// Tasks that hold it, with the index in [`Task::holds`], unless all are doubtful.
+    pub holders: Vec<(usize, usize)>,
+    /// The task that it is, for a wait for a task's end.
+    pub task: Option<usize>,
+    /// Whether all holders are known.
+    pub is_complete: bool,
+    #[serde(skip)]
+    pub(crate) address: u64,
+}
+
+/// Tasks that wait for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Circle {
+    /// Tasks, as indices of [`Snapshot::tasks`]: each waits for the next, and the last for the first.
+    pub tasks: Vec<usize>,
+    /// The resource for which each waits.
+    pub resources: Vec<usize>,
+    /// Whether all holders of these resources are known, so that nothing else can end the wait.
+    pub is_certain: bool,
+}

@@ -1,0 +1,174 @@
+//! Takes snapshots of processes.
+
+use std::time::Duration;
+
+use crate::Error;
+use crate::graph;
+use crate::index::Index;
+use crate::memory::Memory;
+use crate::model::{Snapshot, Standstill, State, Task};
+use crate::process::Process;
+use crate::runtime::{self, Lists, MOST_TASKS, Runtime};
+use crate::stop::stopped;
+use crate::tell;
+use crate::types::Types;
+use crate::value::Reading;
+use crate::walk::Walker;
+
+/// Most stops of a snapshot: a list may be locked at one moment, and memory may come into question that was not copied.
+const MOST_STOPS: u32 = 5;
+
+/// Reads the tasks of processes that run one program. What it has learnt of types serves later snapshots.
+pub struct Reader<'i, 'a> {
+    types: Types<'i, 'a>,
+}
+
+impl std::fmt::Debug for Reader<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("index", self.types.index)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'i, 'a> Reader<'i, 'a> {
+    /// Makes a reader for processes of the program with this index.
+    pub fn new(index: &'i Index<'a>) -> Self {
+        Self {
+            types: Types::new(index),
+        }
+    }
+
+    /// Reads all tasks of a process.
+    ///
+    /// The process stands still while its memory is copied, two times or more: once for a moment to find its threads, and
+    /// then for each attempt.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process may not be read or ends meanwhile, or if this version of tokio has other fields.
+    pub fn snapshot(&self, pid: u32) -> Result<Snapshot, Error> {
+        let process = Process::new(pid);
+        let bias = self.types.index.binary.bias(process)?;
+        let memory = Memory::of(process)?;
+        let reading = Reading {
+            types: &self.types,
+            memory: &memory,
+            bias,
+        };
+        let walker = Walker::new(&reading);
+        let mut standstill = Standstill::default();
+        let first = stopped(process, || ())?;
+        standstill.add(first.took);
+        // This walk reads what changes meanwhile: it only finds out what to copy.
+        let warm = Attempt::read(&walker, &first.threads)?;
+        drop(warm);
+        let (mut attempt, mut moving) = (None, 0);
+        while standstill.stops < MOST_STOPS {
+            let wanted = memory.wanted();
+            let stop = stopped(process, || wanted.copy())?;
+            memory.replace(stop.result);
+            standstill.add(stop.took);
+            standstill.bytes = memory.kept();
+            moving = stop.moving;
+            let read = Attempt::read(&walker, &stop.threads)?;
+            let is_complete = !read.lists.is_locked && !memory.has_missing();
+            attempt = Some(read);
+            if is_complete {
+                break;
+            }
+        }
+        let Some(Attempt {
+            runtimes,
+            lists,
+            mut tasks,
+        }) = attempt
+        else {
+            return Err(Error::NoProcess(pid));
+        };
+        let mut not_seen = not_seen(&lists, &tasks, &memory, moving);
+        if runtimes.is_empty() {
+            not_seen
+                .push("any task: no thread of the process is in a runtime of tokio.".to_owned());
+        }
+        let resources = graph::resources(&mut tasks);
+        let circles = graph::circles(&tasks, &resources);
+        Ok(Snapshot {
+            pid,
+            runtimes: runtimes.iter().map(|runtime| runtime.flavor).collect(),
+            tasks,
+            resources,
+            circles,
+            not_seen,
+            standstill,
+        })
+    }
+}
+
+/// One walk over all tasks.
+struct Attempt {
+    runtimes: Vec<Runtime>,
+    lists: Lists,
+    tasks: Vec<Task>,
+}
+
+impl Attempt {
+    fn read(
+        walker: &Walker<'_, '_, '_, '_>,
+        threads: &[crate::stop::Thread],
+    ) -> Result<Self, Error> {
+        let runtimes = runtime::runtimes(walker.reading, threads)?;
+        let lists = runtime::tasks(walker.reading, &runtimes)?;
+        let tasks = lists
+            .tasks
+            .iter()
+            .map(|listed| tell::task(walker, *listed))
+            .collect();
+        Ok(Self {
+            runtimes,
+            lists,
+            tasks,
+        })
+    }
+}
+
+impl Standstill {
+    fn add(&mut self, took: Duration) {
+        self.longest = self.longest.max(took);
+        self.stops += 1;
+    }
+}
+
+/// Says what a snapshot does not show.
+fn not_seen(lists: &Lists, tasks: &[Task], memory: &Memory, moving: usize) -> Vec<String> {
+    let mut not_seen = vec![
+        "futures that `block_on` polls, such as that of `main`, and those of a `LocalSet`: they are in no list of tasks."
+            .to_owned(),
+    ];
+    let running = tasks
+        .iter()
+        .filter(|task| task.state == State::Running)
+        .count();
+    if running > 0 {
+        not_seen.push(format!(
+            "where {running} tasks are that a thread polled at this moment, and what they hold."
+        ));
+    }
+    if lists.is_locked {
+        not_seen.push("all tasks: a list was being changed at each of several looks.".to_owned());
+    }
+    if lists.is_cut {
+        not_seen.push(format!("tasks beyond the first {MOST_TASKS}."));
+    }
+    if memory.is_full() {
+        not_seen.push("tasks in memory beyond the first 256 MiB.".to_owned());
+    } else if memory.has_missing() {
+        not_seen.push("parts of tasks that began or moved on between several looks.".to_owned());
+    }
+    if moving > 0 {
+        not_seen.push(format!(
+            "what {moving} threads changed meanwhile, which did not stop."
+        ));
+    }
+    not_seen
+}

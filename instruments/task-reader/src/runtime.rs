@@ -1,0 +1,358 @@
+//! The runtimes of a process and the tasks in their lists.
+//!
+//! A thread that is in a runtime has the runtime's handle in a thread-local variable of tokio, and the handle leads to the
+//! list of owned tasks. All fields are found by their names.
+
+use std::collections::HashSet;
+
+use crate::Error;
+use crate::binary::ThreadLocals;
+use crate::index::ThreadLocal;
+use crate::stop::Thread;
+use crate::types::Form;
+use crate::value::{Reach, Reading, Value};
+
+/// Most tasks that are read.
+pub(crate) const MOST_TASKS: usize = 100_000;
+
+/// Most lists of one runtime.
+const MOST_LISTS: u64 = 65_536;
+
+/// Functions of a task's table that are compiled for its type.
+const COMPILED_FOR_TYPE: [&str; 5] = [
+    "poll",
+    "dealloc",
+    "try_read_output",
+    "drop_join_handle_slow",
+    "shutdown",
+];
+
+/// A runtime, by its list of tasks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Runtime {
+    owned: Value,
+    pub(crate) flavor: Flavor,
+}
+
+/// Kind of a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Flavor {
+    /// All tasks on the thread that called `block_on`.
+    CurrentThread,
+    /// Tasks on several worker threads.
+    MultiThread,
+    /// A kind that this version does not know.
+    Other,
+}
+
+/// A task as its list has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed {
+    pub(crate) header: Value,
+    /// Number of its runtime.
+    pub(crate) runtime: usize,
+}
+
+/// Tasks of all runtimes.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    pub(crate) tasks: Vec<Listed>,
+    pub(crate) is_cut: bool,
+    /// A list was being changed.
+    pub(crate) is_locked: bool,
+}
+
+/// What a task is by its table.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Its future, and the cell around it.
+    Future {
+        future: Option<Value>,
+        cell: Value,
+        name: String,
+    },
+    /// Functions were folded: one of these futures.
+    Ambiguous(Vec<String>),
+    /// The debug information does not name its functions.
+    Unknown,
+}
+
+/// Returns the runtimes that threads are in, each once.
+pub(crate) fn runtimes(
+    reading: &Reading<'_, '_, '_>,
+    threads: &[Thread],
+) -> Result<Vec<Runtime>, Error> {
+    let index = reading.types.index;
+    let Some(locals) = index.binary.thread_locals else {
+        return Err(Error::NoRuntime("tokio's thread-local variables"));
+    };
+    let mut runtimes: Vec<Runtime> = Vec::new();
+    for thread in threads {
+        for context in index.contexts() {
+            let Some(address) = address(locals, *thread, *context) else {
+                continue;
+            };
+            let context = Value {
+                address,
+                of: context.type_at,
+            };
+            // The same variable is described for types that need no drop, and has another form there.
+            let Some(shared) = reading.follow(context, &["current", "handle", "shared"]) else {
+                continue;
+            };
+            let owned = reading.find(shared, "owned", Reach::WithinValue);
+            let owned = owned.ok_or_else(|| {
+                no_field(
+                    reading,
+                    shared,
+                    "owned",
+                    "CONTEXT.current.handle.shared.owned",
+                )
+            })?;
+            if runtimes
+                .iter()
+                .any(|other| other.owned.address == owned.address)
+            {
+                continue;
+            }
+            let name = reading
+                .type_of(owned)
+                .map(|of| of.name.clone())
+                .unwrap_or_default();
+            let flavor = if name.contains("multi_thread") {
+                Flavor::MultiThread
+            } else if name.contains("current_thread") {
+                Flavor::CurrentThread
+            } else {
+                Flavor::Other
+            };
+            runtimes.push(Runtime { owned, flavor });
+        }
+    }
+    Ok(runtimes)
+}
+
+/// Returns the address of a thread's copy of a variable, by the layout of the program's own variables: below the thread's
+/// pointer on x86-64, above it on aarch64.
+fn address(locals: ThreadLocals, thread: Thread, local: ThreadLocal) -> Option<u64> {
+    let alignment = locals.alignment.max(1);
+    if local.offset >= locals.size {
+        return None;
+    }
+    if cfg!(target_arch = "x86_64") {
+        let size = locals.size.checked_next_multiple_of(alignment)?;
+        thread.pointer.checked_sub(size)?.checked_add(local.offset)
+    } else {
+        let start = 16_u64.checked_next_multiple_of(alignment)?;
+        thread.pointer.checked_add(start)?.checked_add(local.offset)
+    }
+}
+
+/// Returns the tasks of all runtimes.
+pub(crate) fn tasks(reading: &Reading<'_, '_, '_>, runtimes: &[Runtime]) -> Result<Lists, Error> {
+    let mut lists = Lists::default();
+    for (number, runtime) in runtimes.iter().enumerate() {
+        for list in shards(reading, runtime.owned) {
+            list_tasks(reading, list, number, &mut lists)?;
+        }
+    }
+    Ok(lists)
+}
+
+/// Returns the parts of a list, each behind a lock of its own; the whole list where it has no parts.
+fn shards(reading: &Reading<'_, '_, '_>, owned: Value) -> Vec<Value> {
+    let parts = || {
+        let lists = reading.find(owned, "lists", Reach::WithinValue)?;
+        let data = reading.find(lists, "data_ptr", Reach::WithinValue)?;
+        let length = reading.number(reading.find(lists, "length", Reach::WithinValue)?)?;
+        let first = reading.pointee(data)?;
+        let size = reading.type_of(first)?.size;
+        let mut parts = Vec::new();
+        for number in 0..length.min(MOST_LISTS) {
+            let address = first.address.checked_add(number.checked_mul(size)?)?;
+            parts.push(Value {
+                address,
+                of: first.of,
+            });
+        }
+        Some(parts)
+    };
+    parts().unwrap_or_else(|| vec![owned])
+}
+
+fn list_tasks(
+    reading: &Reading<'_, '_, '_>,
+    list: Value,
+    runtime: usize,
+    lists: &mut Lists,
+) -> Result<(), Error> {
+    // The lock of the standard library, or that of parking_lot.
+    let lock = reading
+        .find(list, "futex", Reach::WithinValue)
+        .or_else(|| reading.find(list, "raw", Reach::WithinValue));
+    if lock
+        .and_then(|lock| reading.number(lock))
+        .is_some_and(|state| state != 0)
+    {
+        lists.is_locked = true;
+    }
+    let head = reading.find(list, "head", Reach::WithinValue);
+    let head =
+        head.ok_or_else(|| no_field(reading, list, "head", "OwnedTasks.list.lists[].head"))?;
+    let (mut next, mut seen) = (reading.pointee(head), HashSet::new());
+    while let Some(header) = next {
+        if lists.tasks.len() >= MOST_TASKS {
+            lists.is_cut = true;
+            break;
+        }
+        if !seen.insert(header.address) {
+            break;
+        }
+        lists.tasks.push(Listed { header, runtime });
+        next = following(reading, header)?;
+    }
+    Ok(())
+}
+
+/// Returns the task after another in its list.
+fn following(reading: &Reading<'_, '_, '_>, header: Value) -> Result<Option<Value>, Error> {
+    let Some(trailer) = trailer(reading, header) else {
+        return Ok(None);
+    };
+    let path = "Trailer.owned.next";
+    let owned = reading
+        .find(trailer, "owned", Reach::WithinValue)
+        .ok_or_else(|| no_field(reading, trailer, "owned", path))?;
+    let next = reading
+        .find(owned, "next", Reach::WithinValue)
+        .ok_or_else(|| no_field(reading, owned, "next", path))?;
+    Ok(reading.pointee(next))
+}
+
+/// Returns what lies behind a task's future.
+fn trailer(reading: &Reading<'_, '_, '_>, header: Value) -> Option<Value> {
+    let table = table(reading, header)?;
+    let offset = reading.number(reading.find(table, "trailer_offset", Reach::WithinValue)?)?;
+    let of = *reading.types.index.trailers().first()?;
+    Some(Value {
+        address: header.address.checked_add(offset)?,
+        of,
+    })
+}
+
+/// Returns a task's table of functions.
+fn table(reading: &Reading<'_, '_, '_>, header: Value) -> Option<Value> {
+    reading.pointee(reading.find(header, "vtable", Reach::WithinValue)?)
+}
+
+/// Finds out what a task is, by the functions in its table.
+pub(crate) fn kind(reading: &Reading<'_, '_, '_>, header: Value) -> Kind {
+    // For each function with a description: the places and names of the types that it may be compiled for.
+    let mut possible: Option<Vec<(usize, String)>> = None;
+    let mut all: Vec<String> = Vec::new();
+    let table = table(reading, header);
+    for function in COMPILED_FOR_TYPE {
+        let field = table.and_then(|table| reading.find(table, function, Reach::WithinValue));
+        let Some(address) = field.and_then(|field| reading.memory.word(field.address)) else {
+            continue;
+        };
+        let mut types: Vec<(usize, String)> = Vec::new();
+        for at in reading
+            .types
+            .index
+            .task_types(address.wrapping_sub(reading.bias))
+        {
+            let Some(of) = reading.types.get(*at) else {
+                continue;
+            };
+            if !types.iter().any(|(_, name)| **name == *of.name) {
+                types.push((*at, of.name.to_string()));
+            }
+        }
+        if types.is_empty() {
+            continue;
+        }
+        all.extend(types.iter().map(|(_, name)| name.clone()));
+        match &mut possible {
+            None => possible = Some(types),
+            Some(possible) => {
+                possible.retain(|(_, name)| types.iter().any(|(_, other)| other == name))
+            }
+        }
+    }
+    match possible.as_deref() {
+        None => Kind::Unknown,
+        Some([(at, name)]) => match cell(reading, header, *at, name) {
+            Some(cell) => Kind::Future {
+                future: future(reading, cell),
+                cell,
+                name: name.clone(),
+            },
+            None => Kind::Unknown,
+        },
+        Some(_) => {
+            all.sort_unstable();
+            all.dedup();
+            Kind::Ambiguous(all)
+        }
+    }
+}
+
+/// Returns the task as a cell of its type, which is described where its function is, or elsewhere by the same name.
+fn cell(reading: &Reading<'_, '_, '_>, header: Value, future: usize, name: &str) -> Option<Value> {
+    let index = reading.types.index;
+    let is_of = |at: &usize| {
+        let of = reading.types.get(*at);
+        let argument = of.and_then(|of| of.arguments.first().map(|(_, at)| *at));
+        argument == Some(future)
+            || argument
+                .and_then(|at| reading.types.get(at))
+                .is_some_and(|of| *of.name == *name)
+    };
+    let near = index.cells(index.unit_start(future)).find(is_of);
+    let of = near.or_else(|| index.cells(None).find(is_of))?;
+    Some(Value {
+        address: header.address,
+        of,
+    })
+}
+
+/// Returns the future of a task that is not over.
+fn future(reading: &Reading<'_, '_, '_>, cell: Value) -> Option<Value> {
+    let mut value = reading.find(cell, "stage", Reach::WithinValue)?;
+    // Through the cells around it to the stage itself.
+    for _ in 0..4 {
+        let of = reading.type_of(value)?;
+        if let Form::Variants { .. } = of.form {
+            let live = reading.live(value, &of)?;
+            let running = reading.types.get(live.field.of)?;
+            let address = value.address.checked_add(live.field.offset)?;
+            if !running.path.ends_with("::Running") {
+                return None;
+            }
+            let inner = Value {
+                address,
+                of: live.field.of,
+            };
+            return reading
+                .fields(inner, &running)
+                .first()
+                .map(|(_, future)| *future);
+        }
+        value = reading.fields(value, &of).first()?.1;
+    }
+    None
+}
+
+fn no_field(reading: &Reading<'_, '_, '_>, value: Value, field: &str, path: &str) -> Error {
+    Error::NoField {
+        type_name: reading
+            .type_of(value)
+            .map(|of| of.name.to_string())
+            .unwrap_or_default(),
+        field: field.to_owned(),
+        path: path.to_owned(),
+    }
+}

@@ -1,0 +1,416 @@
+//! The futures of a task, from the outermost to those at which it waits, and what each keeps.
+//!
+//! From a future's type, every live field that is or contains a future is followed: of an `async fn` the future that it
+//! awaits, of any other all fields, through enums by their live variant, through boxes, pinned references, and trait
+//! objects by their table. A type is a future if it is the state of an `async fn` or block, or has a method `poll`.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::index::Place;
+use crate::kinds::KINDS;
+use crate::names;
+use crate::types::{Field, Form, Line, Type, Variant};
+use crate::value::{Reading, Value};
+
+/// Most futures that are followed in one task.
+const MOST_FUTURES: usize = 512;
+
+/// Deepest nesting of futures.
+const DEEPEST_FUTURES: usize = 128;
+
+/// Deepest nesting of values between two futures.
+const DEEPEST_VALUES: usize = 16;
+
+/// Deepest nesting of types that is looked through.
+const DEEPEST_TYPES: usize = 64;
+
+/// Most elements of an array that are looked at.
+const MOST_ELEMENTS: u64 = 256;
+
+/// A future that a task polls.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) of: Rc<Type>,
+    pub(crate) stage: Stage,
+    /// Futures that it polls.
+    pub(crate) children: Vec<Node>,
+    /// Values that it keeps, and that may hold a resource.
+    pub(crate) kept: Vec<Kept>,
+    /// Futures that it keeps and does not await now.
+    pub(crate) aside: Vec<Node>,
+    /// What could not be followed.
+    pub(crate) unseen: Vec<String>,
+}
+
+/// Where a future is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// An `async fn` or block that was not polled yet, with its first line.
+    NotBegun(Option<Line>),
+    /// An `async fn` or block, suspended at the `.await` of this line.
+    Suspended(Option<Line>),
+    /// It has returned, or panicked.
+    Over,
+    /// Any other future.
+    Other,
+    /// Its memory cannot be read.
+    Unreadable,
+}
+
+/// A value that may hold a resource.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) value: Value,
+    pub(crate) of: Rc<Type>,
+    /// Name of the variable or field that has it.
+    pub(crate) name: Rc<str>,
+    /// Whether its future has dropped or moved some of its variables, and nothing says which.
+    pub(crate) may_be_gone: bool,
+}
+
+/// What a search within a value is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// Futures that are polled through this value, and what it keeps.
+    Polled,
+    /// Futures behind a reference: what is borrowed is kept by others.
+    Borrowed,
+    /// A local that is not awaited.
+    Aside,
+}
+
+#[derive(Default)]
+struct Found {
+    futures: Vec<Value>,
+    kept: Vec<Kept>,
+    unseen: Vec<String>,
+}
+
+/// Walks over the futures of tasks.
+pub(crate) struct Walker<'w, 'r, 'i, 'a> {
+    pub(crate) reading: &'w Reading<'r, 'i, 'a>,
+    /// Whether a type can contain a future or a holder.
+    matters: RefCell<HashMap<Place, bool>>,
+}
+
+/// Futures and values of a task that were met.
+#[derive(Default)]
+struct Met {
+    values: HashSet<Value>,
+    futures: usize,
+}
+
+impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
+    pub(crate) fn new(reading: &'w Reading<'r, 'i, 'a>) -> Self {
+        Self {
+            reading,
+            matters: RefCell::default(),
+        }
+    }
+
+    /// Returns a task's future with all that it polls.
+    pub(crate) fn walk(&self, future: Value) -> Option<Node> {
+        self.node(future, 0, &mut Met::default())
+    }
+
+    fn node(&self, value: Value, depth: usize, met: &mut Met) -> Option<Node> {
+        let of = self.reading.type_of(value)?;
+        if depth > DEEPEST_FUTURES || met.futures >= MOST_FUTURES || !met.values.insert(value) {
+            return None;
+        }
+        met.futures += 1;
+        let mut node = Node {
+            value,
+            of: of.clone(),
+            stage: Stage::Other,
+            children: Vec::new(),
+            kept: Vec::new(),
+            aside: Vec::new(),
+            unseen: Vec::new(),
+        };
+        if of.is_coroutine() {
+            match self.reading.live(value, &of) {
+                Some(variant) => self.coroutine(&mut node, variant, depth, met),
+                None => node.stage = Stage::Unreadable,
+            }
+        } else {
+            let mut found = Found::default();
+            for (field, value) in self.reading.fields(value, &of) {
+                self.search(value, &field.name, Search::Polled, 0, &mut found);
+            }
+            self.add(&mut node, found, depth, met);
+        }
+        Some(node)
+    }
+
+    /// Reads the state of an `async fn` or block.
+    fn coroutine(&self, node: &mut Node, variant: &Variant, depth: usize, met: &mut Met) {
+        let Some(address) = node.value.address.checked_add(variant.field.offset) else {
+            return;
+        };
+        let locals = Value {
+            address,
+            of: variant.field.of,
+        };
+        let Some(of) = self.reading.type_of(locals) else {
+            return;
+        };
+        let state = of.name.rsplit("::").next().unwrap_or_default();
+        node.stage = match state {
+            "Returned" | "Panicked" => Stage::Over,
+            "Unresumed" => Stage::NotBegun(variant.line.clone()),
+            _ => Stage::Suspended(variant.line.clone()),
+        };
+        if node.stage == Stage::Over {
+            return;
+        }
+        let fields = self.reading.fields(locals, &of);
+        let (awaited, kept): (Vec<_>, Vec<_>) = fields
+            .into_iter()
+            .partition(|(field, _)| &*field.name == "__awaitee");
+        for (field, value) in awaited {
+            let mut found = Found::default();
+            self.search(value, &field.name, Search::Polled, 0, &mut found);
+            if found.futures.is_empty() && found.unseen.is_empty() {
+                let name = self.reading.type_of(value).map(|of| names::short(&of.name));
+                found
+                    .unseen
+                    .push(format!("the awaited {}", name.unwrap_or_default()));
+            }
+            self.add(node, found, depth, met);
+        }
+        let may_be_gone = kept
+            .iter()
+            .any(|(field, value)| self.is_dropped_flag(field, *value));
+        let mut found = Found::default();
+        for (field, value) in kept {
+            self.search(value, &field.name, Search::Aside, 0, &mut found);
+        }
+        for kept in found.kept {
+            if met.values.insert(kept.value) {
+                node.kept.push(Kept {
+                    may_be_gone,
+                    ..kept
+                });
+            }
+        }
+        for future in found.futures {
+            node.aside.extend(self.node(future, depth + 1, met));
+        }
+    }
+
+    /// Returns whether this is a flag by which the compiler knows that a variable was dropped or moved: it has no name of
+    /// its own, and is false.
+    fn is_dropped_flag(&self, field: &Field, value: Value) -> bool {
+        let is_unnamed = field
+            .name
+            .strip_prefix("__")
+            .is_some_and(|rest| rest.parse::<u32>().is_ok());
+        let is_bool = || {
+            self.reading
+                .type_of(value)
+                .is_some_and(|of| &*of.name == "bool")
+        };
+        is_unnamed && is_bool() && self.reading.memory.number(value.address, 1) == Some(0)
+    }
+
+    fn add(&self, node: &mut Node, found: Found, depth: usize, met: &mut Met) {
+        for future in found.futures {
+            node.children.extend(self.node(future, depth + 1, met));
+        }
+        for kept in found.kept {
+            if met.values.insert(kept.value) {
+                node.kept.push(kept);
+            }
+        }
+        node.unseen.extend(found.unseen);
+    }
+
+    /// Looks for futures and holders in a value that is no future itself, or for the value itself if it is one.
+    fn search(
+        &self,
+        value: Value,
+        name: &Rc<str>,
+        search: Search,
+        depth: usize,
+        found: &mut Found,
+    ) {
+        if depth > DEEPEST_VALUES || !self.matters(value.of, 0) {
+            return;
+        }
+        let Some(of) = self.reading.type_of(value) else {
+            return;
+        };
+        if KINDS.holder(&of.path).is_some() && search != Search::Borrowed {
+            found.kept.push(Kept {
+                value,
+                of,
+                name: name.clone(),
+                may_be_gone: false,
+            });
+            return;
+        }
+        if self.is_future(&of) {
+            found.futures.push(value);
+            return;
+        }
+        if let Some(table) = of.fields.iter().find(|field| &*field.name == "vtable")
+            && let Some(data) = of.fields.iter().find(|field| &*field.name == "pointer")
+        {
+            if search != Search::Aside || is_box(&of) {
+                self.trait_object(value, &of, data, table, found);
+            }
+            return;
+        }
+        match &of.form {
+            Form::Pointer(_) => {
+                let search = match (is_box(&of), search) {
+                    (true, search) => search,
+                    (false, Search::Aside) => return,
+                    (false, _) => Search::Borrowed,
+                };
+                if let Some(target) = self.reading.target(value, &of) {
+                    self.search(target, name, search, depth + 1, found);
+                }
+            }
+            Form::Array {
+                of: element,
+                length,
+            } => {
+                let size = self
+                    .reading
+                    .types
+                    .get(*element)
+                    .map_or(0, |of| of.size_or_pointer());
+                for number in 0..(*length).min(MOST_ELEMENTS) {
+                    let address = number
+                        .checked_mul(size)
+                        .and_then(|offset| value.address.checked_add(offset));
+                    let Some(address) = address else { return };
+                    self.search(
+                        Value {
+                            address,
+                            of: *element,
+                        },
+                        name,
+                        search,
+                        depth + 1,
+                        found,
+                    );
+                }
+            }
+            _ => {
+                for (_, value) in self.reading.fields(value, &of) {
+                    self.search(value, name, search, depth + 1, found);
+                }
+            }
+        }
+    }
+
+    /// Follows a trait object to the future behind it.
+    fn trait_object(
+        &self,
+        value: Value,
+        of: &Type,
+        data: &Field,
+        table: &Field,
+        found: &mut Found,
+    ) {
+        if !of.name.contains("core::future::future::Future") {
+            return;
+        }
+        let word = |field: &Field| {
+            self.reading
+                .memory
+                .word(value.address.checked_add(field.offset)?)
+        };
+        let (Some(address), Some(table)) = (word(data), word(table)) else {
+            found
+                .unseen
+                .push("a boxed future, whose memory cannot be read".to_owned());
+            return;
+        };
+        let behind = self
+            .reading
+            .types
+            .behind(table.wrapping_sub(self.reading.bias));
+        match &behind[..] {
+            [of] => {
+                // An object of another object, such as a boxed box, is followed as well.
+                let name: Rc<str> = "".into();
+                let value = Value { address, of: *of };
+                if self
+                    .reading
+                    .types
+                    .get(*of)
+                    .is_some_and(|of| self.is_future(&of))
+                {
+                    found.futures.push(value);
+                } else {
+                    self.search(value, &name, Search::Polled, 1, found);
+                }
+            }
+            [] => found
+                .unseen
+                .push("a boxed future, whose type the debug information does not name".to_owned()),
+            several => found.unseen.push(format!(
+                "a boxed future of one of {} types, which share one table",
+                several.len()
+            )),
+        }
+    }
+
+    /// Returns whether a type is a future that is shown: pointers to futures are futures, too, and are followed instead.
+    fn is_future(&self, of: &Type) -> bool {
+        let is_pointer = matches!(&*of.path, "core::pin::Pin" | "alloc::boxed::Box")
+            || matches!(of.form, Form::Pointer(_));
+        !is_pointer && (of.is_coroutine() || self.reading.types.index.is_polled(&of.name))
+    }
+
+    /// Returns whether values of a type can contain a future or a holder.
+    fn matters(&self, at: Place, depth: usize) -> bool {
+        if let Some(known) = self.matters.borrow().get(&at) {
+            return *known;
+        }
+        if depth > DEEPEST_TYPES {
+            return false;
+        }
+        // A type that contains itself matters for what else it contains.
+        self.matters.borrow_mut().insert(at, false);
+        let matters = self
+            .reading
+            .types
+            .get(at)
+            .is_some_and(|of| self.type_matters(&of, depth + 1));
+        self.matters.borrow_mut().insert(at, matters);
+        matters
+    }
+
+    fn type_matters(&self, of: &Type, depth: usize) -> bool {
+        if KINDS.holder(&of.path).is_some() || self.is_future(of) {
+            return true;
+        }
+        if of.fields.iter().any(|field| &*field.name == "vtable") {
+            return of.name.contains("core::future::future::Future");
+        }
+        let mut parts: Vec<Place> = of.fields.iter().map(|field| field.of).collect();
+        match &of.form {
+            Form::Pointer(Some(target)) if is_box(of) || of.name.starts_with("&mut ") => {
+                parts.push(*target)
+            }
+            Form::Array { of, .. } => parts.push(*of),
+            Form::Variants { variants, .. } => {
+                parts.extend(variants.iter().map(|variant| variant.field.of))
+            }
+            Form::Pointer(_) | Form::Plain | Form::Union => {}
+        }
+        parts.into_iter().any(|part| self.matters(part, depth))
+    }
+}
+
+fn is_box(of: &Type) -> bool {
+    of.name.starts_with("alloc::boxed::Box<")
+}
