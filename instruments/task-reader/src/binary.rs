@@ -26,12 +26,11 @@ const NEEDED: [&str; 7] = [
     ".debug_str_offsets",
 ];
 
-/// Place and size of thread-local variables in the file.
+/// Size of the program's thread-local variables.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ThreadLocals {
     pub(crate) size: u64,
     pub(crate) alignment: u64,
-    pub(crate) address: u64,
 }
 
 /// The debug information of a program, and what its loader was told.
@@ -104,7 +103,6 @@ impl Binary {
                     thread_locals = Some(ThreadLocals {
                         size: segment.p_memsz(endian),
                         alignment: segment.p_align(endian),
-                        address: segment.p_vaddr(endian),
                     });
                 }
                 _ => {}

@@ -62,8 +62,8 @@ pub(crate) fn resources(tasks: &mut [Task]) -> Vec<Resource> {
         }
     }
     for (address, candidates) in candidates {
-        let is_given = given.contains(&address);
-        let certainty = certainty(tasks, &candidates, is_given);
+        let given = given.get(&address).copied().unwrap_or_default();
+        let certainty = certainty(tasks, &candidates, given);
         for (number, at) in &candidates {
             if let Some(hold) = tasks
                 .get_mut(*number)
@@ -87,17 +87,20 @@ pub(crate) fn resources(tasks: &mut [Task]) -> Vec<Resource> {
     resources
 }
 
-/// Returns the resources that a waiter was given and has not yet taken: it holds them, though no value shows it.
-fn given(tasks: &[Task]) -> HashSet<u64> {
-    let waits = tasks.iter().flat_map(|task| &task.waits);
-    waits
-        .filter(|wait| wait.is_given)
-        .filter_map(|wait| wait.address)
-        .collect()
+/// Returns how much of each resource its waiters were given and have not yet taken: they hold that, though no value shows it.
+fn given(tasks: &[Task]) -> HashMap<u64, u64> {
+    let mut given: HashMap<u64, u64> = HashMap::new();
+    for wait in tasks.iter().flat_map(|task| &task.waits) {
+        if let Some(address) = wait.address {
+            let sum = given.entry(address).or_default();
+            *sum = sum.saturating_add(wait.has);
+        }
+    }
+    given
 }
 
 /// Judges the candidates for one resource together.
-fn certainty(tasks: &[Task], candidates: &[(usize, usize)], is_given: bool) -> Certainty {
+fn certainty(tasks: &[Task], candidates: &[(usize, usize)], given: u64) -> Certainty {
     let holds = || {
         candidates
             .iter()
@@ -105,12 +108,12 @@ fn certainty(tasks: &[Task], candidates: &[(usize, usize)], is_given: bool) -> C
     };
     let values: HashSet<u64> = holds().map(|hold| hold.value).collect();
     let kinds: HashSet<&str> = holds().map(|hold| hold.holds).collect();
-    if is_given || kinds.len() > 1 || holds().any(|hold| hold.may_be_gone) {
+    if kinds.len() > 1 || holds().any(|hold| hold.may_be_gone) {
         return Certainty::Doubtful;
     }
     match holds().next().and_then(|hold| hold.out) {
         None if holds().all(|hold| hold.out.is_none()) => Certainty::Possible,
-        Some(out) if u64::try_from(values.len()) == Ok(out) => Certainty::Agreed,
+        Some(out) if u64::try_from(values.len()) == Ok(out.saturating_sub(given)) => Certainty::Agreed,
         _ => Certainty::Doubtful,
     }
 }

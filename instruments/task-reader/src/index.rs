@@ -62,6 +62,8 @@ struct Found {
     contexts: Vec<ThreadLocal>,
     cells: Vec<Place>,
     trailers: Vec<Place>,
+    /// Whether a panic unwinds.
+    unwinds: bool,
 }
 
 /// Index of the debug information of a program.
@@ -253,6 +255,11 @@ impl<'a> Index<'a> {
         cells.filter(move |cell| unit.is_none() || self.unit_start(*cell) == unit)
     }
 
+    /// Returns whether the program cleans up after a panic, and does not abort.
+    pub(crate) fn unwinds(&self) -> bool {
+        self.found.unwinds
+    }
+
     /// Returns the types of what follows a task's future.
     pub(crate) fn trailers(&self) -> &[Place] {
         &self.found.trailers
@@ -337,6 +344,7 @@ impl<'a> Pass<'_, 'a> {
             match abbreviation.tag() {
                 dw::DW_TAG_namespace => {
                     let read = self.read(&mut entries, wanted)?;
+                    self.found.unwinds |= depth == 1 && read.name == b"panic_unwind";
                     self.open_namespace(depth, place, within.enter(read.name, depth == 1));
                 }
                 dw::DW_TAG_subprogram => {

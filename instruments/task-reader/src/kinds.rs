@@ -13,8 +13,17 @@ pub(crate) struct Wait {
     pub(crate) kind: &'static str,
     pub(crate) waits_for: &'static str,
     pub(crate) resource: Option<FieldPath>,
-    /// Field that is zero once the waiter was given what it waits for.
-    pub(crate) given: Option<FieldPath>,
+    /// How much the waiter wants of it, and how much of that is left.
+    pub(crate) has: Option<(FieldPath, FieldPath)>,
+}
+
+/// A set of futures in a list.
+#[derive(Debug)]
+pub(crate) struct Set {
+    /// First elements of its lists.
+    pub(crate) first: Vec<FieldPath>,
+    pub(crate) next: FieldPath,
+    pub(crate) item: FieldPath,
 }
 
 /// A type whose values hold a resource.
@@ -74,6 +83,7 @@ impl Out {
 pub(crate) struct Kinds {
     waits: HashMap<&'static str, Wait>,
     deadlines: HashMap<&'static str, FieldPath>,
+    sets: HashMap<&'static str, Set>,
     holders: HashMap<&'static str, Holder>,
 }
 
@@ -93,15 +103,16 @@ impl Kinds {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             let path = cells.first().map_or("", |path| path.trim_end_matches('`'));
             match (section, &cells[..]) {
-                ("Waits", [_, kind, waits_for, resource, given, ..]) => {
-                    let given = given.strip_suffix(" = 0").and_then(field_path);
+                ("Waits", [_, kind, waits_for, resource, has, ..]) => {
+                    let has = has.split_once(" - ");
+                    let has = has.and_then(|(wants, left)| Some((field_path(wants)?, field_path(left)?)));
                     kinds.waits.insert(
                         path,
                         Wait {
                             kind,
                             waits_for,
                             resource: field_path(resource),
-                            given,
+                            has,
                         },
                     );
                 }
@@ -109,6 +120,12 @@ impl Kinds {
                     kinds
                         .deadlines
                         .extend(field_path(timer).map(|timer| (path, timer)));
+                }
+                ("Sets", [_, first, next, item, ..]) => {
+                    let first = first.split(", ").filter_map(field_path).collect();
+                    if let (Some(next), Some(item)) = (field_path(next), field_path(item)) {
+                        kinds.sets.insert(path, Set { first, next, item });
+                    }
                 }
                 ("Holders", [_, holds, resource, live_if, out, ..]) => {
                     let Some(resource) = field_path(resource) else {
@@ -147,6 +164,10 @@ impl Kinds {
         self.deadlines.get(path)?.first().copied()
     }
 
+    pub(crate) fn set(&self, path: &str) -> Option<&Set> {
+        self.sets.get(path)
+    }
+
     pub(crate) fn holder(&self, path: &str) -> Option<&Holder> {
         self.holders.get(path)
     }
@@ -168,7 +189,7 @@ mod tests {
             .filter(|line| line.starts_with("| `"))
             .count();
         assert_eq!(
-            KINDS.waits.len() + KINDS.deadlines.len() + KINDS.holders.len(),
+            KINDS.waits.len() + KINDS.deadlines.len() + KINDS.sets.len() + KINDS.holders.len(),
             rows
         );
     }

@@ -27,10 +27,12 @@
 compile_error!("task-reader reads processes of 64-bit Linux");
 
 mod binary;
+mod contained;
 mod error;
 mod graph;
 mod index;
 mod kinds;
+mod locals;
 mod memory;
 mod model;
 mod names;

@@ -93,6 +93,8 @@ pub struct Frame {
     pub future: String,
     /// Line of the `.await` at which it is suspended. For a statement of several lines, this may be its first one.
     pub line: Option<Line>,
+    /// Line with which it begins, if the await is in another file: that of a macro.
+    pub begins: Option<Line>,
     /// Where it is.
     pub stage: Stage,
 }
@@ -130,6 +132,9 @@ pub struct Wait {
     pub resource: Option<usize>,
     /// It was given what it waits for, and was not polled since.
     pub is_given: bool,
+    /// How much of the resource it was given already, such as permits.
+    #[serde(skip)]
+    pub(crate) has: u64,
     /// Address of the resource.
     #[serde(skip)]
     pub(crate) address: Option<u64>,

@@ -88,6 +88,14 @@ fn short_arguments(arguments: &str) -> String {
 
 /// Appends the last part of a path that is a name.
 fn push_last(to: &mut String, path: &str) {
+    if path
+        .rsplit("::")
+        .next()
+        .is_some_and(|last| last.starts_with("{closure"))
+    {
+        to.push_str("{closure}");
+        return;
+    }
     let named = |part: &&str| !part.starts_with('{');
     let last = path.rsplit("::").find(named);
     to.push_str(last.unwrap_or(path));
@@ -123,13 +131,14 @@ fn parts(name: &str) -> Vec<&str> {
 /// Shortens the path of a source file: from the crate's folder on for a dependency, and relative to the folder in which
 /// the crate was compiled for its own files.
 pub(crate) fn of_file(path: &str, compiled_in: &str) -> String {
-    if let Some(own) = path.strip_prefix(compiled_in) {
-        return own.trim_start_matches('/').to_owned();
-    }
+    // A dependency was compiled in its own folder.
     if let Some((_, registry)) = path.split_once("/registry/src/")
         && let Some((_, file)) = registry.split_once('/')
     {
         return file.to_owned();
+    }
+    if let Some(own) = path.strip_prefix(compiled_in) {
+        return own.trim_start_matches('/').to_owned();
     }
     match path.split_once("/rustc/") {
         Some((_, rest)) => rest

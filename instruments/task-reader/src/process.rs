@@ -71,10 +71,4 @@ impl Process {
         threads.sort_unstable();
         threads
     }
-
-    /// Returns a thread's name, which the system may have cut within a letter.
-    pub(crate) fn thread_name(self, tid: i32) -> String {
-        let name = fs::read(self.path(&format!("task/{tid}/comm"))).unwrap_or_default();
-        crate::names::printable(name.trim_ascii_end())
-    }
 }

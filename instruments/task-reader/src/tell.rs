@@ -93,9 +93,14 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         let frame = self.task.frames.len();
         let (stage, line) = stage(node);
         let future = names::of_future(&node.of.name);
+        // The await of a macro such as `select!` is in the macro's own file.
+        let is_elsewhere =
+            |begins: &&Line| line.as_ref().is_some_and(|line| line.file != begins.file);
+        let begins = node.of.first_line().filter(is_elsewhere).cloned();
         self.task.frames.push(Frame {
             depth: around.len(),
             future,
+            begins,
             line,
             stage,
         });
@@ -157,19 +162,18 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 line: inner().find(line_of).and_then(line),
                 resource: None,
                 is_given: false,
+                has: 0,
                 address: None,
             };
         };
-        let found = rows.iter().find_map(|(node, row)| {
-            let path = row.resource.as_ref()?;
-            let resource = self
-                .reading
-                .resource(self.reading.follow(node.value, path)?)?;
-            Some((*node, *row, resource))
+        let resource = rows.iter().rev().find_map(|(node, row)| {
+            let resource = self.reading.follow(node.value, row.resource.as_ref()?)?;
+            self.reading.resource(resource)
         });
-        let given = found.and_then(|(node, row, _)| {
-            let given = self.reading.follow(node.value, row.given.as_ref()?)?;
-            self.reading.number(given)
+        let has = rows.iter().find_map(|(node, row)| {
+            let (wants, left) = row.has.as_ref()?;
+            let number = |path| self.reading.number(self.reading.follow(node.value, path)?);
+            Some((number(wants)?, number(left)?))
         });
         let outside = || {
             inner().skip_while(|node| is_plain(node) || name.is_some_and(|name| is_of(node, name)))
@@ -183,8 +187,9 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 .or_else(|| inner().filter(line_of).last())
                 .and_then(line),
             resource: None,
-            is_given: given == Some(0),
-            address: found.map(|(_, _, resource)| resource.address),
+            is_given: has.is_some_and(|(_, left)| left == 0),
+            has: has.map_or(0, |(wants, left)| wants.saturating_sub(left)),
+            address: resource.map(|resource| resource.address),
         }
     }
 
@@ -194,8 +199,12 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             let hold = self.hold(kept, frame, line.clone());
             self.task.holds.extend(hold);
         }
-        for aside in &node.aside {
+        for (aside, may_be_gone) in &node.aside {
+            let before = self.task.holds.len();
             self.holds_aside(aside);
+            for hold in self.task.holds.iter_mut().skip(before) {
+                hold.may_be_gone |= *may_be_gone;
+            }
         }
     }
 

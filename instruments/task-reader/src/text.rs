@@ -27,7 +27,14 @@ impl Snapshot {
                 group.push(number);
             }
         }
-        groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+        // Of equally large ones, the oldest task first.
+        let oldest = |group: &Vec<usize>| {
+            group
+                .iter()
+                .filter_map(|number| Some(self.tasks.get(*number)?.id))
+                .min()
+        };
+        groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), oldest(group)));
         groups
     }
 }
@@ -160,11 +167,16 @@ impl Snapshot {
             let line = hold
                 .line
                 .as_ref()
-                .map(|line| format!(", suspended at {line}"))
-                .unwrap_or_default();
+                .map(|line| format!(", suspended at {line}"));
+            let line = line.unwrap_or_default();
+            let aside = if hold.frame.is_none() {
+                ", in a future that is kept and not polled"
+            } else {
+                ""
+            };
             writeln!(
                 f,
-                "    task {} {verb} {} (`{}`, a {}){line}{}",
+                "    task {} {verb} {} (`{}`, a {}){line}{aside}{}",
                 task.id,
                 hold.holds,
                 hold.variable,
@@ -195,14 +207,13 @@ impl Snapshot {
         } else {
             "Probable deadlock"
         };
-        writeln!(
-            f,
-            "\n{word}: {} for each other in a circle",
-            match circle.tasks.len() {
-                1 => "a task waits for itself, not".to_owned(),
-                several => format!("{several} tasks wait"),
-            }
-        )?;
+        match circle.tasks.len() {
+            1 => writeln!(f, "\n{word}: a task waits for itself")?,
+            several => writeln!(
+                f,
+                "\n{word}: {several} tasks wait for each other in a circle"
+            )?,
+        }
         for (number, place) in circle.tasks.iter().zip(&circle.resources) {
             let (Some(task), Some(resource)) =
                 (self.tasks.get(*number), self.resources.get(*place))
@@ -275,8 +286,12 @@ fn siblings(frames: &[Frame], number: usize) -> usize {
 impl Display for Frame {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.future)?;
-        if let Some(line) = &self.line {
-            write!(f, " ({line})")?;
+        match (&self.line, &self.begins) {
+            (Some(line), Some(begins)) => {
+                write!(f, " ({line}, in a macro of the function at {begins})")?
+            }
+            (Some(line), None) => write!(f, " ({line})")?,
+            (None, _) => {}
         }
         match self.stage {
             Stage::NotBegun => f.write_str(", not yet polled"),

@@ -8,8 +8,10 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use crate::contained::{contained, element};
 use crate::index::Place;
 use crate::kinds::KINDS;
+use crate::locals::{self, Layout};
 use crate::names;
 use crate::types::{Field, Form, Line, Type, Variant};
 use crate::value::{Reading, Value};
@@ -26,9 +28,6 @@ const DEEPEST_VALUES: usize = 16;
 /// Deepest nesting of types that is looked through.
 const DEEPEST_TYPES: usize = 64;
 
-/// Most elements of an array that are looked at.
-const MOST_ELEMENTS: u64 = 256;
-
 /// A future that a task polls.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -39,8 +38,8 @@ pub(crate) struct Node {
     pub(crate) children: Vec<Node>,
     /// Values that it keeps, and that may hold a resource.
     pub(crate) kept: Vec<Kept>,
-    /// Futures that it keeps and does not await now.
-    pub(crate) aside: Vec<Node>,
+    /// Futures that it keeps and does not await now, with whether they may have been moved or dropped.
+    pub(crate) aside: Vec<(Node, bool)>,
     /// What could not be followed.
     pub(crate) unseen: Vec<String>,
 }
@@ -94,6 +93,7 @@ pub(crate) struct Walker<'w, 'r, 'i, 'a> {
     pub(crate) reading: &'w Reading<'r, 'i, 'a>,
     /// Whether a type can contain a future or a holder.
     matters: RefCell<HashMap<Place, bool>>,
+    layouts: RefCell<HashMap<Place, Rc<Layout>>>,
 }
 
 /// Futures and values of a task that were met.
@@ -108,6 +108,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         Self {
             reading,
             matters: RefCell::default(),
+            layouts: RefCell::default(),
         }
     }
 
@@ -168,53 +169,45 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             return;
         }
         let fields = self.reading.fields(locals, &of);
-        let (awaited, kept): (Vec<_>, Vec<_>) = fields
-            .into_iter()
-            .partition(|(field, _)| &*field.name == "__awaitee");
-        for (field, value) in awaited {
+        for (field, value) in locals::awaited(&fields) {
             let mut found = Found::default();
-            self.search(value, &field.name, Search::Polled, 0, &mut found);
+            self.search(*value, &field.name, Search::Polled, 0, &mut found);
             if found.futures.is_empty() && found.unseen.is_empty() {
-                let name = self.reading.type_of(value).map(|of| names::short(&of.name));
+                let name = self
+                    .reading
+                    .type_of(*value)
+                    .map(|of| names::short(&of.name));
                 found
                     .unseen
                     .push(format!("the awaited {}", name.unwrap_or_default()));
             }
             self.add(node, found, depth, met);
         }
-        let may_be_gone = kept
-            .iter()
-            .any(|(field, value)| self.is_dropped_flag(field, *value));
-        let mut found = Found::default();
-        for (field, value) in kept {
-            self.search(value, &field.name, Search::Aside, 0, &mut found);
-        }
-        for kept in found.kept {
-            if met.values.insert(kept.value) {
-                node.kept.push(Kept {
-                    may_be_gone,
-                    ..kept
-                });
+        for local in self.layout(&node.of).locals(self.reading, &fields) {
+            let mut found = Found::default();
+            self.search(local.value, &local.name, Search::Aside, 0, &mut found);
+            let may_be_gone = local.may_be_gone;
+            let mut is_new = |kept: &Kept| met.values.insert(kept.value);
+            let kept = found.kept.into_iter().filter(|kept| is_new(kept));
+            node.kept.extend(kept.map(|kept| Kept {
+                may_be_gone,
+                ..kept
+            }));
+            for future in found.futures {
+                let future = self.node(future, depth + 1, met);
+                node.aside
+                    .extend(future.map(|future| (future, may_be_gone)));
             }
-        }
-        for future in found.futures {
-            node.aside.extend(self.node(future, depth + 1, met));
         }
     }
 
-    /// Returns whether this is a flag by which the compiler knows that a variable was dropped or moved: it has no name of
-    /// its own, and is false.
-    fn is_dropped_flag(&self, field: &Field, value: Value) -> bool {
-        let is_unnamed = field
-            .name
-            .strip_prefix("__")
-            .is_some_and(|rest| rest.parse::<u32>().is_ok());
-        let is_bool = || {
-            self.reading
-                .type_of(value)
-                .is_some_and(|of| &*of.name == "bool")
-        };
-        is_unnamed && is_bool() && self.reading.memory.number(value.address, 1) == Some(0)
+    /// Returns where the variables of an `async fn` or block are listed.
+    fn layout(&self, of: &Type) -> Rc<Layout> {
+        let mut layouts = self.layouts.borrow_mut();
+        let layout = layouts
+            .entry(of.at)
+            .or_insert_with(|| Rc::new(Layout::of(self.reading.types, of)));
+        layout.clone()
     }
 
     fn add(&self, node: &mut Node, found: Found, depth: usize, met: &mut Met) {
@@ -265,6 +258,18 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             }
             return;
         }
+        if let Some((values, is_cut)) = contained(self.reading, value, &of) {
+            if is_cut && search == Search::Polled {
+                found.unseen.push(format!(
+                    "members of {} beyond the first",
+                    names::short(&of.name)
+                ));
+            }
+            for value in values {
+                self.search(value, name, search, depth + 1, found);
+            }
+            return;
+        }
         match &of.form {
             Form::Pointer(_) => {
                 let search = match (is_box(&of), search) {
@@ -274,32 +279,6 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
                 };
                 if let Some(target) = self.reading.target(value, &of) {
                     self.search(target, name, search, depth + 1, found);
-                }
-            }
-            Form::Array {
-                of: element,
-                length,
-            } => {
-                let size = self
-                    .reading
-                    .types
-                    .get(*element)
-                    .map_or(0, |of| of.size_or_pointer());
-                for number in 0..(*length).min(MOST_ELEMENTS) {
-                    let address = number
-                        .checked_mul(size)
-                        .and_then(|offset| value.address.checked_add(offset));
-                    let Some(address) = address else { return };
-                    self.search(
-                        Value {
-                            address,
-                            of: *element,
-                        },
-                        name,
-                        search,
-                        depth + 1,
-                        found,
-                    );
                 }
             }
             _ => {
@@ -390,7 +369,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
     }
 
     fn type_matters(&self, of: &Type, depth: usize) -> bool {
-        if KINDS.holder(&of.path).is_some() || self.is_future(of) {
+        if KINDS.holder(&of.path).is_some() || KINDS.set(&of.path).is_some() || self.is_future(of) {
             return true;
         }
         if of.fields.iter().any(|field| &*field.name == "vtable") {
@@ -401,12 +380,12 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             Form::Pointer(Some(target)) if is_box(of) || of.name.starts_with("&mut ") => {
                 parts.push(*target)
             }
-            Form::Array { of, .. } => parts.push(*of),
             Form::Variants { variants, .. } => {
                 parts.extend(variants.iter().map(|variant| variant.field.of))
             }
-            Form::Pointer(_) | Form::Plain | Form::Union => {}
+            Form::Pointer(_) | Form::Array { .. } | Form::Plain | Form::Union => {}
         }
+        parts.extend(element(self.reading, of));
         parts.into_iter().any(|part| self.matters(part, depth))
     }
 }

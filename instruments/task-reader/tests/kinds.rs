@@ -1,0 +1,301 @@
+//! Every kind of wait in a program of its own, in a debug and a release build: the stack, the leaf and the holder of each task.
+
+mod common;
+
+use common::{Profile, Program};
+use task_reader::{Certainty, Snapshot, Stage, State, Task};
+
+/// What is expected of a task, by the name of its function: the functions of the program in its stack with the marks of
+/// their lines, and the kinds of its waits.
+const EXPECTED: &[(&str, &[&str], &[&str])] = &[
+    ("nested", &["nested", "nested_inner", "forever"], &["timer"]),
+    (
+        "several_lines",
+        &["several_lines", "text_of", "forever"],
+        &["timer"],
+    ),
+    (
+        "joined",
+        &["joined", "forever", "waits_for_notify"],
+        &["timer", "notification"],
+    ),
+    (
+        "selected",
+        &["selected", "forever", "waits_for_notify"],
+        &["timer", "notification"],
+    ),
+    (
+        "selected_pinned",
+        &["selected_pinned", "forever", "waits_for_notify"],
+        &["timer", "notification"],
+    ),
+    ("boxed", &["boxed", "forever"], &["timer"]),
+    ("boxed_typed", &["boxed_typed", "forever"], &["timer"]),
+    ("generic", &["generic", "forever"], &["timer"]),
+    ("in_trait", &["in_trait", "load", "forever"], &["timer"]),
+    (
+        "closure",
+        &["closure", "closure_inner", "forever"],
+        &["timer"],
+    ),
+    ("by_hand", &["by_hand", "forever"], &["timer"]),
+    ("never", &["never"], &["unknown"]),
+    ("poll_fn", &["poll_fn"], &["unknown"]),
+    ("pending", &["pending"], &["never"]),
+    (
+        "unordered",
+        &["unordered", "forever", "forever"],
+        &["timer", "timer"],
+    ),
+    (
+        "joined_all",
+        &["joined_all", "forever", "forever"],
+        &["timer", "timer"],
+    ),
+    (
+        "selected_all",
+        &["selected_all", "forever", "forever"],
+        &["timer", "timer"],
+    ),
+    ("join_set", &["join_set"], &["task"]),
+    ("timed_out", &["timed_out"], &["channel"]),
+    ("mutex_holder", &["mutex_holder", "forever"], &["timer"]),
+    ("mutex_waiter", &["mutex_waiter"], &["lock"]),
+    ("owned_holder", &["owned_holder", "forever"], &["timer"]),
+    ("owned_waiter", &["owned_waiter"], &["lock"]),
+    ("write_holder", &["write_holder", "forever"], &["timer"]),
+    ("read_waiter", &["read_waiter"], &["lock"]),
+    ("read_holder", &["read_holder", "forever"], &["timer"]),
+    ("write_waiter", &["write_waiter"], &["lock"]),
+    ("permit_holder", &["permit_holder", "forever"], &["timer"]),
+    ("permit_waiter", &["permit_waiter"], &["limit"]),
+    ("sender_keeper", &["sender_keeper", "forever"], &["timer"]),
+    ("receives", &["receives"], &["channel"]),
+    ("receives_unbounded", &["receives_unbounded"], &["channel"]),
+    (
+        "receiver_keeper",
+        &["receiver_keeper", "forever"],
+        &["timer"],
+    ),
+    ("sends", &["sends"], &["queue"]),
+    ("answer_keeper", &["answer_keeper", "forever"], &["timer"]),
+    ("waits_for_answer", &["waits_for_answer"], &["channel"]),
+    ("watch_keeper", &["watch_keeper", "forever"], &["timer"]),
+    ("waits_for_change", &["waits_for_change"], &["notification"]),
+    (
+        "broadcast_keeper",
+        &["broadcast_keeper", "forever"],
+        &["timer"],
+    ),
+    (
+        "waits_for_broadcast",
+        &["waits_for_broadcast"],
+        &["channel"],
+    ),
+    ("notified", &["notified"], &["notification"]),
+    ("at_barrier", &["at_barrier"], &["notification"]),
+    (
+        "first_in_cell",
+        &["first_in_cell", "slow", "forever"],
+        &["timer"],
+    ),
+    ("second_in_cell", &["second_in_cell"], &["single_flight"]),
+    ("sleeps", &["sleeps"], &["timer"]),
+    ("ticks", &["ticks"], &["timer"]),
+    ("accepts", &["accepts"], &["network"]),
+    ("reads", &["reads"], &["network"]),
+    ("receives_datagram", &["receives_datagram"], &["network"]),
+    ("accepts_unix", &["accepts_unix"], &["network"]),
+    ("joins", &["joins"], &["task"]),
+    ("joins_blocking", &["joins_blocking"], &["task"]),
+    ("waits_for_child", &["waits_for_child"], &["process"]),
+    ("waits_for_signal", &["waits_for_signal"], &["process"]),
+    ("dropped", &["dropped", "forever"], &["timer"]),
+    ("moved_away", &["moved_away", "forever"], &["timer"]),
+    ("taken", &["taken", "forever"], &["timer"]),
+    (
+        "dropped_in_branch",
+        &["dropped_in_branch", "forever"],
+        &["timer"],
+    ),
+    (
+        "passed_on",
+        &["passed_on", "lets_go", "forever"],
+        &["timer"],
+    ),
+    ("borrowed_only", &["borrowed_only", "forever"], &["timer"]),
+    ("in_a_loop", &["in_a_loop", "forever"], &["timer"]),
+    ("overwritten", &["overwritten", "forever"], &["timer"]),
+    ("scope", &["scope", "forever"], &["timer"]),
+    (
+        "captured_dropped::{async block}",
+        &["captured_dropped", "forever"],
+        &["timer"],
+    ),
+    ("holds_aside", &["holds_aside", "forever"], &["timer"]),
+    ("waits_for_aside", &["waits_for_aside"], &["lock"]),
+    ("on_one_thread", &["on_one_thread", "forever"], &["timer"]),
+];
+
+/// Who holds what a task waits for: the holder's function, the variable, and the mark of the holder's line.
+const HOLDERS: &[(&str, &str, &str, &str)] = &[
+    ("mutex_waiter", "mutex_holder", "guard", "mutex_holder"),
+    ("owned_waiter", "owned_holder", "held", "owned_holder"),
+    ("read_waiter", "write_holder", "writes", "write_holder"),
+    ("write_waiter", "read_holder", "reads", "read_holder"),
+    ("permit_waiter", "permit_holder", "permit", "permit_holder"),
+    ("receives", "sender_keeper", "sender", "sender_keeper"),
+    ("sends", "receiver_keeper", "receiver", "receiver_keeper"),
+    (
+        "waits_for_answer",
+        "answer_keeper",
+        "sender",
+        "answer_keeper",
+    ),
+    ("waits_for_change", "watch_keeper", "sender", "watch_keeper"),
+    (
+        "waits_for_broadcast",
+        "broadcast_keeper",
+        "sender",
+        "broadcast_keeper",
+    ),
+    ("waits_for_aside", "holds_aside", "guard", "aside"),
+];
+
+#[test]
+#[ignore = "compiles the fixtures, which takes minutes"]
+fn debug_build() {
+    check(Profile::Debug);
+}
+
+#[test]
+#[ignore = "compiles the fixtures, which takes minutes"]
+fn release_build() {
+    check(Profile::Release);
+}
+
+fn check(profile: Profile) {
+    let program = Program::start("kinds", profile);
+    let snapshot = program.snapshot();
+    println!("{snapshot}");
+    let mut wrong = Vec::new();
+    for (function, stack, kinds) in EXPECTED {
+        let Some(task) = task(&snapshot, function) else {
+            wrong.push(format!("{function}: no task"));
+            continue;
+        };
+        if task.state != State::Waiting || !task.not_seen.is_empty() {
+            wrong.push(format!(
+                "{function}: {:?}, not seen: {:?}",
+                task.state, task.not_seen
+            ));
+        }
+        let own: Vec<_> = own_lines(task);
+        let marked: Vec<_> = stack.iter().map(|mark| program.line(mark)).collect();
+        if own != marked {
+            wrong.push(format!(
+                "{function}: suspended at {own:?}, marked are {marked:?}"
+            ));
+        }
+        let found: Vec<&str> = task.waits.iter().map(|wait| wait.kind).collect();
+        if found != *kinds {
+            wrong.push(format!("{function}: waits {found:?}, expected {kinds:?}"));
+        }
+    }
+    for (waiter, holder, variable, mark) in HOLDERS {
+        let found = holders(&snapshot, waiter);
+        let expected = (
+            format!("kinds::{holder}"),
+            (*variable).to_owned(),
+            program.line(mark),
+        );
+        if found != [expected] {
+            wrong.push(format!(
+                "{waiter}: held by {found:?}, expected {holder} with {variable}"
+            ));
+        }
+    }
+    // Whatever is named as a holder is one.
+    for task in &snapshot.tasks {
+        for hold in task
+            .holds
+            .iter()
+            .filter(|hold| hold.certainty != Certainty::Doubtful)
+        {
+            let function = task.future.trim_start_matches("kinds::");
+            let is_known = HOLDERS
+                .iter()
+                .any(|(_, holder, variable, _)| *holder == function && *variable == hold.variable);
+            // A receiver holds the room of its channel, and a sender its messages.
+            let is_own_end = hold.holds.contains("of a channel");
+            if !is_known && !is_own_end && !KEPT.contains(&(function, hold.variable.as_str())) {
+                wrong.push(format!(
+                    "{function} holds {} ({})",
+                    hold.variable, hold.holds
+                ));
+            }
+        }
+    }
+    let unseen = snapshot.resources.iter().filter(|resource| {
+        let mut waiters = resource
+            .waiters
+            .iter()
+            .filter_map(|number| snapshot.tasks.get(*number));
+        waiters.any(|task| task.future == "kinds::waits_for_unseen")
+    });
+    for resource in unseen {
+        assert!(resource.holders.is_empty(), "a false holder: {resource:?}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Other values that are held.
+const KEPT: &[(&str, &str)] = &[("first_in_cell", "permit")];
+
+fn task<'s>(snapshot: &'s Snapshot, function: &str) -> Option<&'s Task> {
+    let name = format!("kinds::{function}");
+    snapshot
+        .tasks
+        .iter()
+        .find(|task| task.future == name || task.future.starts_with(&format!("{name}<")))
+}
+
+/// Returns the lines of the program itself at which a task is suspended. A macro's await is in the macro's file: there it is
+/// the line before the function's first.
+fn own_lines(task: &Task) -> Vec<u64> {
+    let own = |file: &str| file == "src/bin/kinds.rs";
+    let suspended = task
+        .frames
+        .iter()
+        .filter(|frame| frame.stage == Stage::Suspended);
+    let mut lines = Vec::new();
+    for frame in suspended {
+        match (&frame.line, &frame.begins) {
+            (Some(line), _) if own(&line.file) => lines.push(line.line),
+            (Some(_), Some(begins)) if own(&begins.file) => {
+                lines.push(common::macro_of(&frame.future, begins.line))
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn holders(snapshot: &Snapshot, waiter: &str) -> Vec<(String, String, u64)> {
+    let resource = task(snapshot, waiter).and_then(|task| task.waits.first()?.resource);
+    let Some(resource) = resource.and_then(|resource| snapshot.resources.get(resource)) else {
+        return Vec::new();
+    };
+    let mut holders = Vec::new();
+    for (number, at) in &resource.holders {
+        let Some(task) = snapshot.tasks.get(*number) else {
+            continue;
+        };
+        let Some(hold) = task.holds.get(*at) else {
+            continue;
+        };
+        let line = hold.line.as_ref().map_or(0, |line| line.line);
+        holders.push((task.future.clone(), hold.variable.clone(), line));
+    }
+    holders
+}
