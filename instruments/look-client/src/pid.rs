@@ -3,6 +3,7 @@
 mod names;
 mod report;
 mod target;
+mod tasks;
 mod watch;
 
 use std::time::Duration;
@@ -14,6 +15,7 @@ use terminal::output::Format;
 
 use self::report::Outside;
 use self::target::Target;
+use self::tasks::Tasks;
 use crate::{Look, Which};
 
 /// Looks at the process, and prints the report.
@@ -27,7 +29,9 @@ pub(crate) fn run(which: Which<'_>, options: &Look) -> Result<Exit, CliError> {
         Which::Name(name) => Target::by_name(name)?,
     };
     let seen = watch::watch(&target, Duration::from_secs_f64(options.seconds));
-    let outside = Outside::new(&target, seen);
+    // After the look at threads: only one process can stop a thread.
+    let tasks = Tasks::of(target.process);
+    let outside = Outside::new(&target, seen, tasks);
     match options.output.format {
         Format::Json => json::print(&outside)?,
         // A program must not control the reader's terminal by its names.

@@ -113,7 +113,9 @@ fn certainty(tasks: &[Task], candidates: &[(usize, usize)], given: u64) -> Certa
     }
     match holds().next().and_then(|hold| hold.out) {
         None if holds().all(|hold| hold.out.is_none()) => Certainty::Possible,
-        Some(out) if u64::try_from(values.len()) == Ok(out.saturating_sub(given)) => Certainty::Agreed,
+        Some(out) if u64::try_from(values.len()) == Ok(out.saturating_sub(given)) => {
+            Certainty::Agreed
+        }
         _ => Certainty::Doubtful,
     }
 }

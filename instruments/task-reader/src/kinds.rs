@@ -105,7 +105,8 @@ impl Kinds {
             match (section, &cells[..]) {
                 ("Waits", [_, kind, waits_for, resource, has, ..]) => {
                     let has = has.split_once(" - ");
-                    let has = has.and_then(|(wants, left)| Some((field_path(wants)?, field_path(left)?)));
+                    let has =
+                        has.and_then(|(wants, left)| Some((field_path(wants)?, field_path(left)?)));
                     kinds.waits.insert(
                         path,
                         Wait {

@@ -49,6 +49,8 @@ pub struct Task {
     pub runtime: usize,
     /// What the runtime does with it.
     pub state: State,
+    /// Number of the thread that polls it.
+    pub thread: Option<i32>,
     /// Its future.
     pub future: String,
     /// Line with which the source of its future begins, for an `async fn` or block.

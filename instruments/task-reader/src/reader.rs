@@ -117,13 +117,18 @@ impl Attempt {
         walker: &Walker<'_, '_, '_, '_>,
         threads: &[crate::stop::Thread],
     ) -> Result<Self, Error> {
-        let runtimes = runtime::runtimes(walker.reading, threads)?;
+        let (runtimes, contexts) = runtime::runtimes(walker.reading, threads)?;
         let lists = runtime::tasks(walker.reading, &runtimes)?;
-        let tasks = lists
-            .tasks
-            .iter()
-            .map(|listed| tell::task(walker, *listed))
-            .collect();
+        let mut tasks: Vec<Task> = Vec::new();
+        let polled = runtime::polled(walker.reading, &contexts);
+        for listed in &lists.tasks {
+            let mut task = tell::task(walker, *listed);
+            if task.state == State::Running {
+                let thread = polled.iter().find(|(id, _)| *id == task.id);
+                task.thread = thread.map(|(_, tid)| *tid);
+            }
+            tasks.push(task);
+        }
         Ok(Self {
             runtimes,
             lists,

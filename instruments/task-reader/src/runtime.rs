@@ -79,59 +79,116 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-/// Returns the runtimes that threads are in, each once.
-pub(crate) fn runtimes(
-    reading: &Reading<'_, '_, '_>,
-    threads: &[Thread],
-) -> Result<Vec<Runtime>, Error> {
+/// Tokio's context of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    tid: i32,
+    value: Value,
+}
+
+/// Returns the contexts of threads, in a list for each variable that may be them.
+///
+/// The standard library describes a thread-local variable once for types that need no drop and once for others, and only
+/// one of both is used. The one with a state around it comes first.
+fn contexts(reading: &Reading<'_, '_, '_>, threads: &[Thread]) -> Result<Vec<Vec<Context>>, Error> {
     let index = reading.types.index;
     let Some(locals) = index.binary.thread_locals else {
         return Err(Error::NoRuntime("tokio's thread-local variables"));
     };
-    let mut runtimes: Vec<Runtime> = Vec::new();
-    for thread in threads {
-        for context in index.contexts() {
-            let Some(address) = address(locals, *thread, *context) else {
+    let mut variables: Vec<ThreadLocal> = index.contexts().to_vec();
+    let is_bare = |variable: &ThreadLocal| {
+        reading
+            .types
+            .get(variable.type_at)
+            .is_some_and(|of| of.path.starts_with("tokio::"))
+    };
+    variables.sort_by_key(is_bare);
+    let mut contexts = Vec::new();
+    for variable in variables {
+        let mut of_variable = Vec::new();
+        for thread in threads {
+            if let Some(address) = address(locals, *thread, variable) {
+                let value = Value {
+                    address,
+                    of: variable.type_at,
+                };
+                of_variable.push(Context {
+                    tid: thread.tid,
+                    value,
+                });
+            }
+        }
+        contexts.push(of_variable);
+    }
+    Ok(contexts)
+}
+
+/// Returns the runtimes that threads are in, each once, and the contexts of all threads.
+pub(crate) fn runtimes(
+    reading: &Reading<'_, '_, '_>,
+    threads: &[Thread],
+) -> Result<(Vec<Runtime>, Vec<Context>), Error> {
+    let mut missing = None;
+    for contexts in contexts(reading, threads)? {
+        let mut runtimes: Vec<Runtime> = Vec::new();
+        for context in &contexts {
+            let Some(shared) = reading.follow(context.value, &["current", "handle", "shared"])
+            else {
                 continue;
             };
-            let context = Value {
-                address,
-                of: context.type_at,
-            };
-            // The same variable is described for types that need no drop, and has another form there.
-            let Some(shared) = reading.follow(context, &["current", "handle", "shared"]) else {
-                continue;
-            };
-            let owned = reading.find(shared, "owned", Reach::WithinValue);
-            let owned = owned.ok_or_else(|| {
-                no_field(
+            let Some(owned) = reading.find(shared, "owned", Reach::WithinValue) else {
+                missing = Some(no_field(
                     reading,
                     shared,
                     "owned",
                     "CONTEXT.current.handle.shared.owned",
-                )
-            })?;
-            if runtimes
+                ));
+                continue;
+            };
+            if !runtimes
                 .iter()
                 .any(|other| other.owned.address == owned.address)
             {
-                continue;
+                runtimes.push(Runtime {
+                    owned,
+                    flavor: flavor(reading, owned),
+                });
             }
-            let name = reading
-                .type_of(owned)
-                .map(|of| of.name.clone())
-                .unwrap_or_default();
-            let flavor = if name.contains("multi_thread") {
-                Flavor::MultiThread
-            } else if name.contains("current_thread") {
-                Flavor::CurrentThread
-            } else {
-                Flavor::Other
-            };
-            runtimes.push(Runtime { owned, flavor });
+        }
+        if !runtimes.is_empty() {
+            return Ok((runtimes, contexts));
         }
     }
-    Ok(runtimes)
+    missing.map_or(Ok((Vec::new(), Vec::new())), Err)
+}
+
+fn flavor(reading: &Reading<'_, '_, '_>, owned: Value) -> Flavor {
+    let name = reading
+        .type_of(owned)
+        .map(|of| of.name.clone())
+        .unwrap_or_default();
+    if name.contains("multi_thread") {
+        Flavor::MultiThread
+    } else if name.contains("current_thread") {
+        Flavor::CurrentThread
+    } else {
+        Flavor::Other
+    }
+}
+
+/// Returns which thread polls which task: the task's number, and the thread's.
+pub(crate) fn polled(reading: &Reading<'_, '_, '_>, contexts: &[Context]) -> Vec<(u64, i32)> {
+    let mut polled = Vec::new();
+    for context in contexts {
+        let task = reading.find(context.value, "current_task_id", Reach::WithinValue);
+        if let Some(task) = task
+            .and_then(|task| reading.number(task))
+            .filter(|task| *task != 0)
+        {
+            polled.push((task, context.tid));
+        }
+    }
+    polled
 }
 
 /// Returns the address of a thread's copy of a variable, by the layout of the program's own variables: below the thread's
@@ -245,6 +302,14 @@ fn trailer(reading: &Reading<'_, '_, '_>, header: Value) -> Option<Value> {
 /// Returns a task's table of functions.
 fn table(reading: &Reading<'_, '_, '_>, header: Value) -> Option<Value> {
     reading.pointee(reading.find(header, "vtable", Reach::WithinValue)?)
+}
+
+/// Returns tokio's number of a task.
+pub(crate) fn id(reading: &Reading<'_, '_, '_>, header: Value) -> Option<u64> {
+    let offset = reading.find(table(reading, header)?, "id_offset", Reach::WithinValue)?;
+    reading
+        .memory
+        .word(header.address.checked_add(reading.number(offset)?)?)
 }
 
 /// Finds out what a task is, by the functions in its table.

@@ -63,6 +63,7 @@ const RESTART: i64 = -514;
 /// A thread that stands still.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thread {
+    pub(crate) tid: i32,
     /// Address of its thread-local storage, as its architecture keeps it.
     pub(crate) pointer: u64,
 }
@@ -186,7 +187,10 @@ impl Tracees {
         let mut threads = Vec::new();
         for tracee in self.seized.iter().filter(|tracee| tracee.stopped.is_some()) {
             if let Some(pointer) = pointer(tracee.tid) {
-                threads.push(Thread { pointer });
+                threads.push(Thread {
+                    tid: tracee.tid,
+                    pointer,
+                });
             }
         }
         threads

@@ -18,9 +18,10 @@ const NOTIFIED: u64 = 0b100;
 pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, listed: Listed) -> Task {
     let reading = walker.reading;
     let mut task = Task {
-        id: 0,
+        id: runtime::id(reading, listed.header).unwrap_or_default(),
         runtime: listed.runtime,
         state: state(reading, listed.header),
+        thread: None,
         future: String::new(),
         begins: None,
         frames: Vec::new(),
@@ -41,8 +42,10 @@ pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, listed: Listed) -> Task {
         }
         Kind::Future { future, cell, name } => {
             task.future = names::of_future(&name);
-            let id = reading.find(cell, "task_id", Reach::WithinValue);
-            task.id = id.and_then(|id| reading.number(id)).unwrap_or_default();
+            if task.id == 0 {
+                let id = reading.find(cell, "task_id", Reach::WithinValue);
+                task.id = id.and_then(|id| reading.number(id)).unwrap_or_default();
+            }
             let of = future.and_then(|future| reading.type_of(future));
             task.begins = of.and_then(|of| of.first_line().cloned());
             // What a thread works on changes under our eyes.

@@ -82,7 +82,7 @@ impl Snapshot {
         let state = match task.state {
             State::Waiting => "waiting",
             State::Ready => "ready: woken, and not yet polled",
-            State::Running => "running",
+            State::Running => "running, so where it is cannot be read",
             State::Finished => "finished",
             State::Unknown => "in an unknown state",
         };

@@ -62,13 +62,25 @@ fn what_is_no_program() {
     fs::write(&empty, []).unwrap();
     let words = folder.join("words");
     fs::write(&words, "no program").unwrap();
-    for path in [&empty, &words, &folder, &PathBuf::from("/dev/zero"), &PathBuf::from("/nowhere")] {
+    for path in [
+        &empty,
+        &words,
+        &folder,
+        &PathBuf::from("/dev/zero"),
+        &PathBuf::from("/nowhere"),
+    ] {
         let error = Binary::of_file(path).unwrap_err().to_string();
         assert!(error.contains(&path.display().to_string()), "{error}");
     }
     let pipe = folder.join("pipe");
     let _ = fs::remove_file(&pipe);
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     let error = Binary::of_file(&pipe).unwrap_err().to_string();
     assert!(error.contains("no regular file"), "{error}");
 }
@@ -84,5 +96,8 @@ fn a_program_without_tokio() {
     // Tests have full debug information, and this one no runtime.
     let binary = Binary::of_file(&std::env::current_exe().unwrap()).unwrap();
     let error = Index::new(&binary).unwrap_err().to_string();
-    assert!(error.contains("tokio") || error.contains("debug = true"), "{error}");
+    assert!(
+        error.contains("tokio") || error.contains("debug = true"),
+        "{error}"
+    );
 }

@@ -181,7 +181,10 @@ fn check(profile: Profile) {
     let mut wrong = Vec::new();
     for (function, stack, kinds) in EXPECTED {
         let Some(task) = task(&snapshot, function) else {
-            wrong.push(format!("{function}: no task"));
+            // The compiler folds equal functions, which is told.
+            if !snapshot.tasks.iter().any(|task| is_one_of(task, function)) {
+                wrong.push(format!("{function}: no task"));
+            }
             continue;
         };
         if task.state != State::Waiting || !task.not_seen.is_empty() {
@@ -243,14 +246,31 @@ fn check(profile: Profile) {
             .filter_map(|number| snapshot.tasks.get(*number));
         waiters.any(|task| task.future == "kinds::waits_for_unseen")
     });
-    for resource in unseen {
-        assert!(resource.holders.is_empty(), "a false holder: {resource:?}");
+    for (task, at) in unseen.flat_map(|resource| &resource.holders) {
+        let (task, hold) = (&snapshot.tasks[*task], &snapshot.tasks[*task].holds[*at]);
+        if task.future != KNOWN_AS_FALSE {
+            wrong.push(format!(
+                "{} is a false holder by {}",
+                task.future, hold.variable
+            ));
+        }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Other values that are held.
-const KEPT: &[(&str, &str)] = &[("first_in_cell", "permit")];
+const KEPT: &[(&str, &str)] = &[("first_in_cell", "permit"), ("borrowed_only", "guard")];
+
+/// The one case in which a dropped value is taken for one that is held: nothing that was called had borrowed it.
+const KNOWN_AS_FALSE: &str = "kinds::borrowed_only";
+
+/// Returns whether the compiler has folded functions of several futures, and this is one of them.
+fn is_one_of(task: &Task, function: &str) -> bool {
+    let names = task.future.strip_prefix("one of ").unwrap_or_default();
+    names
+        .split(", ")
+        .any(|name| name == format!("kinds::{function}"))
+}
 
 fn task<'s>(snapshot: &'s Snapshot, function: &str) -> Option<&'s Task> {
     let name = format!("kinds::{function}");

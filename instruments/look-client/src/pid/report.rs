@@ -9,6 +9,7 @@ use diagnosis::threads::{Stack, State, Thread, ThreadProfile};
 use serde::Serialize;
 
 use super::target::Target;
+use super::tasks::Tasks;
 use super::watch::Seen;
 
 /// Most stacks that are shown of the threads of one role.
@@ -59,6 +60,7 @@ pub(crate) struct Outside {
     /// A sentence on it.
     memory: Option<String>,
     descriptors: Option<Descriptors>,
+    tasks: Option<Tasks>,
     text: String,
 }
 
@@ -105,7 +107,7 @@ struct Shown {
 }
 
 impl Outside {
-    pub(crate) fn new(target: &Target, seen: Seen) -> Self {
+    pub(crate) fn new(target: &Target, seen: Seen, tasks: Option<Tasks>) -> Self {
         let evidence = seen.evidence;
         let threads = evidence.threads.as_deref();
         let connections = evidence.connections.clone().unwrap_or_default();
@@ -119,6 +121,7 @@ impl Outside {
             resident_bytes: seen.resident,
             memory: evidence.memory.as_ref().map(|memory| memory.says.clone()),
             descriptors: evidence.descriptors.clone(),
+            tasks,
             text: String::new(),
             upstreams: connections.upstreams,
             listeners: connections.listeners,
@@ -274,6 +277,9 @@ impl fmt::Display for Outside {
             )?;
         }
         writeln!(f, "  {}", self.stops)?;
+        if let Some(tasks) = &self.tasks {
+            writeln!(f, "\n{tasks}")?;
+        }
         writeln!(
             f,
             "Not seen from outside: requests, and what they await. In a Rust service, three lines show them \

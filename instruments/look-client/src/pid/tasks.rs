@@ -1,0 +1,52 @@
+//! Tasks of the process, if its program describes those of tokio.
+
+use std::fs;
+
+use diagnosis::Process;
+use serde::Serialize;
+use task_reader::{Binary, Error, Index, Reader, Snapshot};
+
+/// Beginning of the names of tokio's own threads.
+const TOKIO: &[u8] = b"tokio";
+
+/// Tasks of the process, or why there are none.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Tasks {
+    Seen(Box<Snapshot>),
+    /// The reason, as a sentence.
+    NotSeen(String),
+}
+
+impl Tasks {
+    /// Reads the tasks, or returns nothing if the process seems to have no tokio.
+    pub(crate) fn of(process: Process) -> Option<Self> {
+        match read(process.pid()) {
+            Ok(snapshot) => Some(Self::Seen(Box::new(snapshot))),
+            Err(Error::NoRuntime(_)) => None,
+            Err(_) if !has_tokios_threads(process) => None,
+            Err(error) => Some(Self::NotSeen(error.to_string())),
+        }
+    }
+}
+
+fn read(pid: u32) -> Result<Snapshot, Error> {
+    let binary = Binary::of_process(pid)?;
+    let index = Index::new(&binary)?;
+    Reader::new(&index).snapshot(pid)
+}
+
+fn has_tokios_threads(process: Process) -> bool {
+    let threads = fs::read_dir(process.path("task"));
+    let mut names = threads.into_iter().flatten().flatten().map(|thread| fs::read(thread.path().join("comm")));
+    names.any(|name| name.is_ok_and(|name| name.starts_with(TOKIO)))
+}
+
+impl std::fmt::Display for Tasks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Seen(snapshot) => write!(f, "{snapshot}"),
+            Self::NotSeen(reason) => writeln!(f, "Tasks: not seen. {reason}."),
+        }
+    }
+}
