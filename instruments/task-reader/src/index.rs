@@ -45,14 +45,32 @@ pub(crate) struct ThreadLocal {
     pub(crate) offset: u64,
 }
 
+/// Functions in tokio's table for a task that are compiled for the task's type.
+pub(crate) const TASK_FUNCTIONS: [&str; 5] = [
+    "poll",
+    "dealloc",
+    "try_read_output",
+    "drop_join_handle_slow",
+    "shutdown",
+];
+
+/// One of these functions, compiled for a future and a scheduler.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaskFunction {
+    /// Number of the function in the list.
+    pub(crate) function: usize,
+    pub(crate) future: Place,
+    pub(crate) scheduler: Place,
+}
+
 /// What the pass has found.
 #[derive(Default)]
 struct Found {
     namespaces: Vec<Namespace>,
-    /// Functions of tokio's table for a task by their address: the places of their type argument `T`.
-    task_functions: HashMap<u64, Vec<Place>>,
+    /// Functions of tokio's table for a task by their address: zero for those that the linker has thrown out.
+    task_functions: HashMap<u64, Vec<TaskFunction>>,
     /// The same functions by the place of their description, for copies that only refer to it.
-    described: HashMap<Place, Place>,
+    described: HashMap<Place, TaskFunction>,
     /// Copies: address and place of the description.
     copies: Vec<(u64, Place)>,
     /// Tables of trait objects by their address: places of the tables' types.
@@ -231,12 +249,19 @@ impl<'a> Index<'a> {
         self.futures.contains(&hash(name.as_bytes()))
     }
 
-    /// Returns the types `T` that may belong to a function of tokio's table for tasks.
-    pub(crate) fn task_types(&self, function: u64) -> &[Place] {
+    /// Returns the functions of tasks at an address: several, if the linker has folded them.
+    pub(crate) fn task_functions(&self, address: u64) -> &[TaskFunction] {
         self.found
             .task_functions
-            .get(&function)
+            .get(&address)
             .map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns all functions of tasks with their addresses.
+    pub(crate) fn all_task_functions(&self) -> impl Iterator<Item = (u64, &TaskFunction)> {
+        let functions = self.found.task_functions.iter();
+        functions
+            .flat_map(|(address, functions)| functions.iter().map(|function| (*address, function)))
     }
 
     /// Returns the types of the tables for trait objects at an address.
@@ -249,10 +274,9 @@ impl<'a> Index<'a> {
         &self.found.contexts
     }
 
-    /// Returns the types `Cell<T, S>` that lie in one unit, or all if `unit` is none.
-    pub(crate) fn cells(&self, unit: Option<Place>) -> impl Iterator<Item = Place> {
-        let cells = self.found.cells.iter().copied();
-        cells.filter(move |cell| unit.is_none() || self.unit_start(*cell) == unit)
+    /// Returns the types `Cell<T, S>`.
+    pub(crate) fn cells(&self) -> &[Place] {
+        &self.found.cells
     }
 
     /// Returns whether the program cleans up after a panic, and does not abort.
@@ -316,6 +340,15 @@ struct Attributes<'a> {
     location: Option<Bytes<'a>>,
 }
 
+/// A function of tokio's table, whose arguments are wanted.
+struct Function {
+    place: Place,
+    low: Option<u64>,
+    depth: isize,
+    number: usize,
+    future: Option<Place>,
+}
+
 /// The pass over one unit.
 struct Pass<'p, 'a> {
     dwarf: &'p Dwarf<Bytes<'a>>,
@@ -328,8 +361,7 @@ impl<'a> Pass<'_, 'a> {
     fn run(&mut self) -> gimli::Result<()> {
         let unit = self.unit;
         let mut entries = unit.entries_raw(None)?;
-        // Function whose arguments are wanted: its place, address and depth.
-        let mut function: Option<(Place, Option<u64>, isize)> = None;
+        let mut function: Option<Function> = None;
         let mut polled: Option<isize> = None;
         while !entries.is_empty() {
             let (depth, place) = (entries.next_depth(), self.place(entries.next_offset()));
@@ -337,7 +369,7 @@ impl<'a> Pass<'_, 'a> {
                 continue;
             };
             self.close_from(depth, place);
-            function = function.filter(|(_, _, outer)| depth > *outer);
+            function = function.filter(|function| depth > function.depth);
             polled = polled.filter(|outer| depth > *outer);
             let wanted = abbreviation.attributes();
             let within = self.open.last().map_or(Within::Other, |open| open.at);
@@ -349,12 +381,25 @@ impl<'a> Pass<'_, 'a> {
                 }
                 dw::DW_TAG_subprogram => {
                     let read = self.read(&mut entries, wanted)?;
-                    let plain = read.name.split(|byte| *byte == b'<').next();
-                    if plain == Some(b"poll") {
+                    let plain = read
+                        .name
+                        .split(|byte| *byte == b'<')
+                        .next()
+                        .unwrap_or_default();
+                    if plain == b"poll" {
                         polled = Some(depth);
                     }
-                    if within == Within::Raw {
-                        function = Some((place, read.low, depth));
+                    let number = TASK_FUNCTIONS
+                        .iter()
+                        .position(|name| name.as_bytes() == plain);
+                    if let Some(number) = number.filter(|_| within == Within::Raw) {
+                        function = Some(Function {
+                            place,
+                            low: read.low,
+                            depth,
+                            number,
+                            future: None,
+                        });
                     }
                     if let (Some(low), Some(origin)) = (read.low, read.origin)
                         && self.found.copies.len() < MOST_ENTRIES
@@ -370,22 +415,16 @@ impl<'a> Pass<'_, 'a> {
                         self.found.polled.extend(read.type_at);
                     }
                 }
-                dw::DW_TAG_template_type_parameter
-                    if function.is_some_and(|(_, _, outer)| outer == depth - 1) =>
-                {
-                    let read = self.read(&mut entries, wanted)?;
-                    if let (Some((at, low, _)), Some(argument), b"T") =
-                        (function, read.type_at, read.name)
-                    {
-                        self.found.described.insert(at, argument);
-                        // Zero is the address of functions that the linker has thrown out.
-                        if let Some(low) = low.filter(|low| *low != 0) {
-                            self.found
-                                .task_functions
-                                .entry(low)
-                                .or_default()
-                                .push(argument);
+                dw::DW_TAG_template_type_parameter => {
+                    let of_function = function
+                        .as_mut()
+                        .filter(|function| function.depth == depth - 1);
+                    match of_function {
+                        Some(function) => {
+                            let read = self.read(&mut entries, wanted)?;
+                            self.argument(function, &read);
                         }
+                        None => entries.skip_attributes(wanted)?,
                     }
                 }
                 dw::DW_TAG_variable
@@ -422,6 +461,29 @@ impl<'a> Pass<'_, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// Notes an argument of a function of tokio's table: the future first, and then the scheduler.
+    fn argument(&mut self, function: &mut Function, read: &Attributes<'a>) {
+        match (read.name, read.type_at, function.future) {
+            (b"T", future, _) => function.future = future,
+            (b"S", Some(scheduler), Some(future)) => {
+                let described = TaskFunction {
+                    function: function.number,
+                    future,
+                    scheduler,
+                };
+                self.found.described.insert(function.place, described);
+                if let Some(low) = function.low {
+                    self.found
+                        .task_functions
+                        .entry(low)
+                        .or_default()
+                        .push(described);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn variable(&mut self, read: &Attributes<'a>, within: Within) -> gimli::Result<()> {

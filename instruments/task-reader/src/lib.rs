@@ -40,6 +40,7 @@ mod process;
 mod reader;
 mod runtime;
 mod stop;
+mod task_type;
 mod tell;
 mod text;
 mod types;

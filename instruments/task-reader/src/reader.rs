@@ -10,6 +10,7 @@ use crate::model::{Snapshot, Standstill, State, Task};
 use crate::process::Process;
 use crate::runtime::{self, Lists, MOST_TASKS, Runtime};
 use crate::stop::stopped;
+use crate::task_type::TaskTypes;
 use crate::tell;
 use crate::types::Types;
 use crate::value::Reading;
@@ -21,6 +22,7 @@ const MOST_STOPS: u32 = 5;
 /// Reads the tasks of processes that run one program. What it has learnt of types serves later snapshots.
 pub struct Reader<'i, 'a> {
     types: Types<'i, 'a>,
+    task_types: TaskTypes,
 }
 
 impl std::fmt::Debug for Reader<'_, '_> {
@@ -34,9 +36,9 @@ impl std::fmt::Debug for Reader<'_, '_> {
 impl<'i, 'a> Reader<'i, 'a> {
     /// Makes a reader for processes of the program with this index.
     pub fn new(index: &'i Index<'a>) -> Self {
-        Self {
-            types: Types::new(index),
-        }
+        let types = Types::new(index);
+        let task_types = TaskTypes::of(&types);
+        Self { types, task_types }
     }
 
     /// Reads all tasks of a process.
@@ -61,7 +63,7 @@ impl<'i, 'a> Reader<'i, 'a> {
         let first = stopped(process, || ())?;
         standstill.add(first.took);
         // This walk reads what changes meanwhile: it only finds out what to copy.
-        let warm = Attempt::read(&walker, &first.threads)?;
+        let warm = Attempt::read(&walker, &self.task_types, &first.threads)?;
         drop(warm);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
@@ -71,7 +73,7 @@ impl<'i, 'a> Reader<'i, 'a> {
             standstill.add(stop.took);
             standstill.bytes = memory.kept();
             moving = stop.moving;
-            let read = Attempt::read(&walker, &stop.threads)?;
+            let read = Attempt::read(&walker, &self.task_types, &stop.threads)?;
             let is_complete = !read.lists.is_locked && !memory.has_missing();
             attempt = Some(read);
             if is_complete {
@@ -115,6 +117,7 @@ struct Attempt {
 impl Attempt {
     fn read(
         walker: &Walker<'_, '_, '_, '_>,
+        types: &TaskTypes,
         threads: &[crate::stop::Thread],
     ) -> Result<Self, Error> {
         let (runtimes, contexts) = runtime::runtimes(walker.reading, threads)?;
@@ -122,7 +125,7 @@ impl Attempt {
         let mut tasks: Vec<Task> = Vec::new();
         let polled = runtime::polled(walker.reading, &contexts);
         for listed in &lists.tasks {
-            let mut task = tell::task(walker, *listed);
+            let mut task = tell::task(walker, types, *listed);
             if task.state == State::Running {
                 let thread = polled.iter().find(|(id, _)| *id == task.id);
                 task.thread = thread.map(|(_, tid)| *tid);

@@ -9,7 +9,6 @@ use crate::Error;
 use crate::binary::ThreadLocals;
 use crate::index::ThreadLocal;
 use crate::stop::Thread;
-use crate::types::Form;
 use crate::value::{Reach, Reading, Value};
 
 /// Most tasks that are read.
@@ -17,15 +16,6 @@ pub(crate) const MOST_TASKS: usize = 100_000;
 
 /// Most lists of one runtime.
 const MOST_LISTS: u64 = 65_536;
-
-/// Functions of a task's table that are compiled for its type.
-const COMPILED_FOR_TYPE: [&str; 5] = [
-    "poll",
-    "dealloc",
-    "try_read_output",
-    "drop_join_handle_slow",
-    "shutdown",
-];
 
 /// A runtime, by its list of tasks.
 #[derive(Clone, Copy, Debug)]
@@ -62,21 +52,6 @@ pub(crate) struct Lists {
     pub(crate) is_cut: bool,
     /// A list was being changed.
     pub(crate) is_locked: bool,
-}
-
-/// What a task is by its table.
-#[derive(Debug)]
-pub(crate) enum Kind {
-    /// Its future, and the cell around it.
-    Future {
-        future: Option<Value>,
-        cell: Value,
-        name: String,
-    },
-    /// Functions were folded: one of these futures.
-    Ambiguous(Vec<String>),
-    /// The debug information does not name its functions.
-    Unknown,
 }
 
 /// Tokio's context of a thread.
@@ -300,7 +275,7 @@ fn trailer(reading: &Reading<'_, '_, '_>, header: Value) -> Option<Value> {
 }
 
 /// Returns a task's table of functions.
-fn table(reading: &Reading<'_, '_, '_>, header: Value) -> Option<Value> {
+pub(crate) fn table(reading: &Reading<'_, '_, '_>, header: Value) -> Option<Value> {
     reading.pointee(reading.find(header, "vtable", Reach::WithinValue)?)
 }
 
@@ -310,105 +285,6 @@ pub(crate) fn id(reading: &Reading<'_, '_, '_>, header: Value) -> Option<u64> {
     reading
         .memory
         .word(header.address.checked_add(reading.number(offset)?)?)
-}
-
-/// Finds out what a task is, by the functions in its table.
-pub(crate) fn kind(reading: &Reading<'_, '_, '_>, header: Value) -> Kind {
-    // For each function with a description: the places and names of the types that it may be compiled for.
-    let mut possible: Option<Vec<(usize, String)>> = None;
-    let mut all: Vec<String> = Vec::new();
-    let table = table(reading, header);
-    for function in COMPILED_FOR_TYPE {
-        let field = table.and_then(|table| reading.find(table, function, Reach::WithinValue));
-        let Some(address) = field.and_then(|field| reading.memory.word(field.address)) else {
-            continue;
-        };
-        let mut types: Vec<(usize, String)> = Vec::new();
-        for at in reading
-            .types
-            .index
-            .task_types(address.wrapping_sub(reading.bias))
-        {
-            let Some(of) = reading.types.get(*at) else {
-                continue;
-            };
-            if !types.iter().any(|(_, name)| **name == *of.name) {
-                types.push((*at, of.name.to_string()));
-            }
-        }
-        if types.is_empty() {
-            continue;
-        }
-        all.extend(types.iter().map(|(_, name)| name.clone()));
-        match &mut possible {
-            None => possible = Some(types),
-            Some(possible) => {
-                possible.retain(|(_, name)| types.iter().any(|(_, other)| other == name))
-            }
-        }
-    }
-    match possible.as_deref() {
-        None => Kind::Unknown,
-        Some([(at, name)]) => match cell(reading, header, *at, name) {
-            Some(cell) => Kind::Future {
-                future: future(reading, cell),
-                cell,
-                name: name.clone(),
-            },
-            None => Kind::Unknown,
-        },
-        Some(_) => {
-            all.sort_unstable();
-            all.dedup();
-            Kind::Ambiguous(all)
-        }
-    }
-}
-
-/// Returns the task as a cell of its type, which is described where its function is, or elsewhere by the same name.
-fn cell(reading: &Reading<'_, '_, '_>, header: Value, future: usize, name: &str) -> Option<Value> {
-    let index = reading.types.index;
-    let is_of = |at: &usize| {
-        let of = reading.types.get(*at);
-        let argument = of.and_then(|of| of.arguments.first().map(|(_, at)| *at));
-        argument == Some(future)
-            || argument
-                .and_then(|at| reading.types.get(at))
-                .is_some_and(|of| *of.name == *name)
-    };
-    let near = index.cells(index.unit_start(future)).find(is_of);
-    let of = near.or_else(|| index.cells(None).find(is_of))?;
-    Some(Value {
-        address: header.address,
-        of,
-    })
-}
-
-/// Returns the future of a task that is not over.
-fn future(reading: &Reading<'_, '_, '_>, cell: Value) -> Option<Value> {
-    let mut value = reading.find(cell, "stage", Reach::WithinValue)?;
-    // Through the cells around it to the stage itself.
-    for _ in 0..4 {
-        let of = reading.type_of(value)?;
-        if let Form::Variants { .. } = of.form {
-            let live = reading.live(value, &of)?;
-            let running = reading.types.get(live.field.of)?;
-            let address = value.address.checked_add(live.field.offset)?;
-            if !running.path.ends_with("::Running") {
-                return None;
-            }
-            let inner = Value {
-                address,
-                of: live.field.of,
-            };
-            return reading
-                .fields(inner, &running)
-                .first()
-                .map(|(_, future)| *future);
-        }
-        value = reading.fields(value, &of).first()?.1;
-    }
-    None
 }
 
 fn no_field(reading: &Reading<'_, '_, '_>, value: Value, field: &str, path: &str) -> Error {

@@ -3,7 +3,8 @@
 use crate::kinds::{KINDS, Wait as Row};
 use crate::model::{Certainty, Frame, Hold, Stage, State, Task, Wait};
 use crate::names;
-use crate::runtime::{self, Kind, Listed};
+use crate::runtime::{self, Listed};
+use crate::task_type::{TaskType, TaskTypes, future};
 use crate::types::Line;
 use crate::value::{Reach, Reading, Value};
 use crate::walk::{self, Kept, Node, Walker};
@@ -15,7 +16,7 @@ const COMPLETE: u64 = 0b10;
 const NOTIFIED: u64 = 0b100;
 
 /// Reads a task.
-pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, listed: Listed) -> Task {
+pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, types: &TaskTypes, listed: Listed) -> Task {
     let reading = walker.reading;
     let mut task = Task {
         id: runtime::id(reading, listed.header).unwrap_or_default(),
@@ -30,22 +31,28 @@ pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, listed: Listed) -> Task {
         not_seen: Vec::new(),
         address: listed.header.address,
     };
-    match runtime::kind(reading, listed.header) {
-        Kind::Unknown => {
-            "a future that the debug information does not name".clone_into(&mut task.future)
+    match &*types.of_task(reading, listed.header) {
+        TaskType::Unknown => {
+            "a future that the debug information does not name".clone_into(&mut task.future);
+            task.not_seen.push("its type".to_owned());
         }
-        Kind::Ambiguous(names) => {
+        TaskType::Ambiguous(names) => {
             let names: Vec<String> = names.iter().map(|name| names::of_future(name)).collect();
             task.future = format!("one of {}", names.join(", "));
             task.not_seen
                 .push("its type: the linker has folded functions of several".to_owned());
         }
-        Kind::Future { future, cell, name } => {
-            task.future = names::of_future(&name);
+        TaskType::Future { cell, name } => {
+            let cell = Value {
+                of: *cell,
+                ..listed.header
+            };
+            task.future = names::of_future(name);
             if task.id == 0 {
                 let id = reading.find(cell, "task_id", Reach::WithinValue);
                 task.id = id.and_then(|id| reading.number(id)).unwrap_or_default();
             }
+            let future = future(reading, cell);
             let of = future.and_then(|future| reading.type_of(future));
             task.begins = of.and_then(|of| of.first_line().cloned());
             // What a thread works on changes under our eyes.
@@ -62,9 +69,6 @@ pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, listed: Listed) -> Task {
                 }
             }
         }
-    }
-    if task.future.starts_with("a future that") {
-        task.not_seen.push("its type".to_owned());
     }
     task
 }

@@ -172,7 +172,14 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         for (field, value) in locals::awaited(&fields) {
             let mut found = Found::default();
             self.search(*value, &field.name, Search::Polled, 0, &mut found);
-            if found.futures.is_empty() && found.unseen.is_empty() {
+            // What is awaited is a future, even if all of its `poll` was inlined.
+            let is_plain = self
+                .reading
+                .type_of(*value)
+                .is_some_and(|of| !is_pointer(&of));
+            if found.futures.is_empty() && found.unseen.is_empty() && is_plain {
+                found.futures.push(*value);
+            } else if found.futures.is_empty() && found.unseen.is_empty() {
                 let name = self
                     .reading
                     .type_of(*value)
@@ -344,9 +351,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
 
     /// Returns whether a type is a future that is shown: pointers to futures are futures, too, and are followed instead.
     fn is_future(&self, of: &Type) -> bool {
-        let is_pointer = matches!(&*of.path, "core::pin::Pin" | "alloc::boxed::Box")
-            || matches!(of.form, Form::Pointer(_));
-        !is_pointer && (of.is_coroutine() || self.reading.types.index.is_polled(&of.name))
+        !is_pointer(of) && (of.is_coroutine() || self.reading.types.index.is_polled(&of.name))
     }
 
     /// Returns whether values of a type can contain a future or a holder.
@@ -388,6 +393,12 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         parts.extend(element(self.reading, of));
         parts.into_iter().any(|part| self.matters(part, depth))
     }
+}
+
+/// Returns whether a type is a pointer, or one in a wrapper for pinned values.
+fn is_pointer(of: &Type) -> bool {
+    matches!(&*of.path, "core::pin::Pin" | "alloc::boxed::Box")
+        || matches!(of.form, Form::Pointer(_))
 }
 
 fn is_box(of: &Type) -> bool {
