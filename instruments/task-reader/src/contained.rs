@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::index::Place;
 use crate::kinds::{KINDS, Set};
+use crate::pass::Place;
 use crate::types::{Form, Type};
 use crate::value::{Reach, Reading, Value};
 

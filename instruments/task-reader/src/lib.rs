@@ -36,6 +36,7 @@ mod locals;
 mod memory;
 mod model;
 mod names;
+mod pass;
 mod process;
 mod reader;
 mod runtime;

@@ -15,7 +15,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::index::Place;
+use crate::pass::Place;
 use crate::types::{Field, Form, Type, Types};
 use crate::value::{Reading, Value};
 

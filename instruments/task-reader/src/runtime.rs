@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::Error;
 use crate::binary::ThreadLocals;
-use crate::index::ThreadLocal;
+use crate::pass::ThreadLocal;
 use crate::stop::Thread;
 use crate::value::{Reach, Reading, Value};
 

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::index::{Place, TASK_FUNCTIONS, TaskFunction};
+use crate::pass::{Place, TASK_FUNCTIONS, TaskFunction};
 use crate::runtime::table;
 use crate::types::{Form, Types};
 use crate::value::{Reach, Reading, Value};

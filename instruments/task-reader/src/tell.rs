@@ -191,7 +191,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             waits_for: named.waits_for.to_owned(),
             line: outside()
                 .find(line_of)
-                .or_else(|| inner().filter(line_of).last())
+                .or_else(|| around.iter().find(line_of))
                 .and_then(line),
             resource: None,
             is_given: has.is_some_and(|(_, left)| left == 0),

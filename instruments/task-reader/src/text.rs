@@ -251,13 +251,12 @@ impl Snapshot {
 /// Returns what a holder waits for in turn.
 fn then(task: &Task) -> String {
     match (task.state, &task.waits[..]) {
-        (State::Waiting, []) => String::new(),
+        (State::Waiting, []) | (State::Unknown, _) => String::new(),
         (State::Waiting, [wait]) => format!("; it waits for {wait}"),
         (State::Waiting, [wait, ..]) => format!("; it waits for {wait}, and more"),
         (State::Ready, _) => "; it is ready".to_owned(),
         (State::Running, _) => "; it is running".to_owned(),
         (State::Finished, _) => "; it has finished".to_owned(),
-        (State::Unknown, _) => String::new(),
     }
 }
 
@@ -288,7 +287,7 @@ impl Display for Frame {
         f.write_str(&self.future)?;
         match (&self.line, &self.begins) {
             (Some(line), Some(begins)) => {
-                write!(f, " ({line}, in a macro of the function at {begins})")?
+                write!(f, " ({line}, in a macro of the function at {begins})")?;
             }
             (Some(line), None) => write!(f, " ({line})")?,
             (None, _) => {}

@@ -10,8 +10,9 @@ use gimli::{
 };
 use serde::Serialize;
 
-use crate::index::{Bytes, Index, Place, reference};
+use crate::index::Index;
 use crate::names;
+use crate::pass::{Bytes, Place, reference};
 
 /// Most members or variants of a type that are read.
 const MOST_MEMBERS: usize = 4096;
@@ -109,11 +110,14 @@ impl Type {
     }
 }
 
+/// Names of files by their unit and number.
+type Files = HashMap<(Place, u64), Option<Rc<str>>>;
+
 /// The types of a program.
 pub(crate) struct Types<'i, 'a> {
     pub(crate) index: &'i Index<'a>,
     known: RefCell<HashMap<Place, Option<Rc<Type>>>>,
-    files: RefCell<HashMap<(Place, u64), Option<Rc<str>>>>,
+    files: RefCell<Files>,
 }
 
 impl<'i, 'a> Types<'i, 'a> {

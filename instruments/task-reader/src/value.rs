@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::index::Place;
 use crate::memory::Memory;
+use crate::pass::Place;
 use crate::types::{Field, Form, Type, Types, Variant};
 
 /// Most steps from a value to the field that is looked for.

@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::contained::{contained, element};
-use crate::index::Place;
 use crate::kinds::KINDS;
 use crate::locals::{self, Layout};
 use crate::names;
+use crate::pass::Place;
 use crate::types::{Field, Form, Line, Type, Variant};
 use crate::value::{Reading, Value};
 
@@ -383,10 +383,10 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         let mut parts: Vec<Place> = of.fields.iter().map(|field| field.of).collect();
         match &of.form {
             Form::Pointer(Some(target)) if is_box(of) || of.name.starts_with("&mut ") => {
-                parts.push(*target)
+                parts.push(*target);
             }
             Form::Variants { variants, .. } => {
-                parts.extend(variants.iter().map(|variant| variant.field.of))
+                parts.extend(variants.iter().map(|variant| variant.field.of));
             }
             Form::Pointer(_) | Form::Array { .. } | Form::Plain | Form::Union => {}
         }

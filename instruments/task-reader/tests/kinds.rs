@@ -293,7 +293,7 @@ fn own_lines(task: &Task) -> Vec<u64> {
         match (&frame.line, &frame.begins) {
             (Some(line), _) if own(&line.file) => lines.push(line.line),
             (Some(_), Some(begins)) if own(&begins.file) => {
-                lines.push(common::macro_of(&frame.future, begins.line))
+                lines.push(common::macro_of(&frame.future, begins.line));
             }
             _ => {}
         }

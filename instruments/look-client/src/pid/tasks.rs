@@ -38,7 +38,11 @@ fn read(pid: u32) -> Result<Snapshot, Error> {
 
 fn has_tokios_threads(process: Process) -> bool {
     let threads = fs::read_dir(process.path("task"));
-    let mut names = threads.into_iter().flatten().flatten().map(|thread| fs::read(thread.path().join("comm")));
+    let mut names = threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|thread| fs::read(thread.path().join("comm")));
     names.any(|name| name.is_ok_and(|name| name.starts_with(TOKIO)))
 }
 

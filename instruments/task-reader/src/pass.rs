@@ -1,0 +1,414 @@
+//! The pass over the debug information of one unit, which notes where to find what is needed later.
+//!
+//! It remembers addresses and places, and no names: a type is only read when a task needs it.
+
+use std::collections::HashMap;
+
+use gimli::{
+    AttributeSpecification, AttributeValue, Dwarf, EndianSlice, EntriesRaw, LittleEndian,
+    Operation, Unit, UnitSectionOffset, constants as dw,
+};
+
+pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Most entries of each kind that are remembered.
+const MOST_ENTRIES: usize = 1 << 23;
+
+/// Place of a description in the section `.debug_info`.
+pub(crate) type Place = usize;
+
+/// A namespace, which holds all descriptions from its own place to its end.
+pub(crate) struct Namespace {
+    pub(crate) start: Place,
+    pub(crate) end: Place,
+    pub(crate) parent: Option<u32>,
+}
+
+/// A thread-local variable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadLocal {
+    pub(crate) type_at: Place,
+    pub(crate) offset: u64,
+}
+
+/// Functions in tokio's table for a task that are compiled for the task's type.
+pub(crate) const TASK_FUNCTIONS: [&str; 5] = [
+    "poll",
+    "dealloc",
+    "try_read_output",
+    "drop_join_handle_slow",
+    "shutdown",
+];
+
+/// One of these functions, compiled for a future and a scheduler.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaskFunction {
+    /// Number of the function in the list.
+    pub(crate) function: usize,
+    pub(crate) future: Place,
+    pub(crate) scheduler: Place,
+}
+
+/// What the pass has found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) namespaces: Vec<Namespace>,
+    /// Functions of tokio's table for a task by their address: zero for those that the linker has thrown out.
+    pub(crate) task_functions: HashMap<u64, Vec<TaskFunction>>,
+    /// The same functions by the place of their description, for copies that only refer to it.
+    pub(crate) described: HashMap<Place, TaskFunction>,
+    /// Copies: address and place of the description.
+    pub(crate) copies: Vec<(u64, Place)>,
+    /// Tables of trait objects by their address: places of the tables' types.
+    pub(crate) vtables: HashMap<u64, Vec<Place>>,
+    /// Places of `Pin<&mut Self>` of methods called `poll`.
+    pub(crate) polled: Vec<Place>,
+    pub(crate) contexts: Vec<ThreadLocal>,
+    pub(crate) cells: Vec<Place>,
+    pub(crate) trailers: Vec<Place>,
+    /// Whether a panic unwinds.
+    pub(crate) unwinds: bool,
+}
+
+/// A namespace or function that the pass is in.
+struct Open {
+    depth: isize,
+    /// Its number, if it is a namespace.
+    number: Option<u32>,
+    at: Within,
+}
+
+/// How far the namespaces around have led to those that matter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Other,
+    Tokio,
+    Runtime,
+    Task,
+    /// `tokio::runtime::task::raw`
+    Raw,
+    /// `tokio::runtime::task::core`
+    Core,
+    /// `tokio::runtime::context`
+    Contexts,
+    /// `tokio::runtime::context::CONTEXT`, or deeper.
+    Context,
+}
+
+impl Within {
+    fn enter(self, name: &[u8], is_outermost: bool) -> Self {
+        match (self, name) {
+            (Self::Other, b"tokio") if is_outermost => Self::Tokio,
+            (Self::Tokio, b"runtime") => Self::Runtime,
+            (Self::Runtime, b"task") => Self::Task,
+            (Self::Runtime, b"context") => Self::Contexts,
+            (Self::Task, b"raw") => Self::Raw,
+            (Self::Task, b"core") => Self::Core,
+            (Self::Contexts, b"CONTEXT") | (Self::Context, _) => Self::Context,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Attributes of an entry that the pass looks at.
+#[derive(Default)]
+struct Attributes<'a> {
+    name: &'a [u8],
+    type_at: Option<Place>,
+    low: Option<u64>,
+    origin: Option<Place>,
+    location: Option<Bytes<'a>>,
+}
+
+/// A function of tokio's table, whose arguments are wanted.
+struct Function {
+    place: Place,
+    low: Option<u64>,
+    depth: isize,
+    number: usize,
+    future: Option<Place>,
+}
+
+/// The pass over one unit.
+pub(crate) struct Pass<'p, 'a> {
+    dwarf: &'p Dwarf<Bytes<'a>>,
+    unit: &'p Unit<Bytes<'a>>,
+    found: &'p mut Found,
+    open: Vec<Open>,
+}
+
+impl<'p, 'a> Pass<'p, 'a> {
+    /// Adds what a unit describes to what was found.
+    pub(crate) fn run(
+        dwarf: &'p Dwarf<Bytes<'a>>,
+        unit: &'p Unit<Bytes<'a>>,
+        found: &'p mut Found,
+    ) {
+        let mut pass = Self {
+            dwarf,
+            unit,
+            found,
+            open: Vec::new(),
+        };
+        // What was found before the damage counts.
+        let _ = pass.entries();
+        pass.close();
+    }
+
+    /// Reads the unit, up to its end or to where it is damaged.
+    fn entries(&mut self) -> gimli::Result<()> {
+        let unit = self.unit;
+        let mut entries = unit.entries_raw(None)?;
+        let mut function: Option<Function> = None;
+        let mut polled: Option<isize> = None;
+        while !entries.is_empty() {
+            let (depth, place) = (entries.next_depth(), self.place(entries.next_offset()));
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                continue;
+            };
+            self.close_from(depth, place);
+            function = function.filter(|function| depth > function.depth);
+            polled = polled.filter(|outer| depth > *outer);
+            let wanted = abbreviation.attributes();
+            let within = self.open.last().map_or(Within::Other, |open| open.at);
+            match abbreviation.tag() {
+                dw::DW_TAG_namespace => {
+                    let read = self.read(&mut entries, wanted)?;
+                    self.found.unwinds |= depth == 1 && read.name == b"panic_unwind";
+                    self.open_namespace(depth, place, within.enter(read.name, depth == 1));
+                }
+                dw::DW_TAG_subprogram => {
+                    let read = self.read(&mut entries, wanted)?;
+                    let plain = read
+                        .name
+                        .split(|byte| *byte == b'<')
+                        .next()
+                        .unwrap_or_default();
+                    if plain == b"poll" {
+                        polled = Some(depth);
+                    }
+                    let number = TASK_FUNCTIONS
+                        .iter()
+                        .position(|name| name.as_bytes() == plain);
+                    if let Some(number) = number.filter(|_| within == Within::Raw) {
+                        function = Some(Function {
+                            place,
+                            low: read.low,
+                            depth,
+                            number,
+                            future: None,
+                        });
+                    }
+                    if let (Some(low), Some(origin)) = (read.low, read.origin)
+                        && self.found.copies.len() < MOST_ENTRIES
+                    {
+                        self.found.copies.push((low, origin));
+                    }
+                }
+                dw::DW_TAG_formal_parameter if polled == Some(depth - 1) => {
+                    // The first argument alone is `self`.
+                    polled = None;
+                    let read = self.read(&mut entries, wanted)?;
+                    if self.found.polled.len() < MOST_ENTRIES {
+                        self.found.polled.extend(read.type_at);
+                    }
+                }
+                dw::DW_TAG_template_type_parameter => {
+                    let of_function = function
+                        .as_mut()
+                        .filter(|function| function.depth == depth - 1);
+                    match of_function {
+                        Some(function) => {
+                            let read = self.read(&mut entries, wanted)?;
+                            self.argument(function, &read);
+                        }
+                        None => entries.skip_attributes(wanted)?,
+                    }
+                }
+                dw::DW_TAG_variable
+                    if function.is_none() && (depth == 1 || within == Within::Context) =>
+                {
+                    let read = self.read(&mut entries, wanted)?;
+                    self.variable(&read, within)?;
+                }
+                dw::DW_TAG_structure_type if within == Within::Core => {
+                    let read = self.read(&mut entries, wanted)?;
+                    if read.name.starts_with(b"Cell<") {
+                        self.found.cells.push(place);
+                    } else if read.name == b"Trailer" {
+                        self.found.trailers.push(place);
+                    }
+                    // Nothing within it is a namespace's own.
+                    self.open.push(Open {
+                        depth,
+                        number: None,
+                        at: Within::Other,
+                    });
+                }
+                dw::DW_TAG_structure_type | dw::DW_TAG_union_type | dw::DW_TAG_enumeration_type => {
+                    entries.skip_attributes(wanted)?;
+                    if within != Within::Other {
+                        self.open.push(Open {
+                            depth,
+                            number: None,
+                            at: Within::Other,
+                        });
+                    }
+                }
+                _ => entries.skip_attributes(wanted)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes an argument of a function of tokio's table: the future first, and then the scheduler.
+    fn argument(&mut self, function: &mut Function, read: &Attributes<'a>) {
+        match (read.name, read.type_at, function.future) {
+            (b"T", future, _) => function.future = future,
+            (b"S", Some(scheduler), Some(future)) => {
+                let described = TaskFunction {
+                    function: function.number,
+                    future,
+                    scheduler,
+                };
+                self.found.described.insert(function.place, described);
+                if let Some(low) = function.low {
+                    self.found
+                        .task_functions
+                        .entry(low)
+                        .or_default()
+                        .push(described);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn variable(&mut self, read: &Attributes<'a>, within: Within) -> gimli::Result<()> {
+        let (Some(location), Some(type_at)) = (read.location, read.type_at) else {
+            return Ok(());
+        };
+        if within == Within::Context {
+            let mut operations = gimli::Expression(location).operations(self.unit.encoding());
+            if let Some(Operation::UnsignedConstant { value }) = operations.next()?
+                && let Some(Operation::TLS) = operations.next()?
+            {
+                self.found.contexts.push(ThreadLocal {
+                    type_at,
+                    offset: value,
+                });
+            }
+            return Ok(());
+        }
+        if read.name.ends_with(b"::{vtable}")
+            && let Some(address) = self.address(location)?
+        {
+            self.found.vtables.entry(address).or_default().push(type_at);
+        }
+        Ok(())
+    }
+
+    /// Returns the address of a variable.
+    fn address(&self, location: Bytes<'a>) -> gimli::Result<Option<u64>> {
+        let mut operations = gimli::Expression(location).operations(self.unit.encoding());
+        Ok(match operations.next()? {
+            Some(Operation::Address { address }) => Some(address),
+            Some(Operation::AddressIndex { index }) => Some(self.dwarf.address(self.unit, index)?),
+            _ => None,
+        })
+    }
+
+    fn read(
+        &self,
+        entries: &mut EntriesRaw<'_, Bytes<'a>>,
+        wanted: &[AttributeSpecification],
+    ) -> gimli::Result<Attributes<'a>> {
+        let mut read = Attributes::default();
+        for specification in wanted {
+            let attribute = entries.read_attribute(*specification)?;
+            match attribute.name() {
+                dw::DW_AT_name => {
+                    read.name = self
+                        .dwarf
+                        .attr_string(self.unit, attribute.value())?
+                        .slice();
+                }
+                dw::DW_AT_type => read.type_at = self.reference(&attribute.value()),
+                dw::DW_AT_abstract_origin | dw::DW_AT_specification => {
+                    read.origin = self.reference(&attribute.value());
+                }
+                dw::DW_AT_low_pc => {
+                    read.low = self.dwarf.attr_address(self.unit, attribute.value())?;
+                }
+                dw::DW_AT_location => {
+                    read.location = attribute.exprloc_value().map(|expression| expression.0);
+                }
+                _ => {}
+            }
+        }
+        Ok(read)
+    }
+
+    fn reference(&self, value: &AttributeValue<Bytes<'a>>) -> Option<Place> {
+        reference(self.unit, value)
+    }
+
+    fn place(&self, offset: gimli::UnitOffset) -> Place {
+        let UnitSectionOffset(place) = offset.to_unit_section_offset(&self.unit.header);
+        place
+    }
+
+    fn open_namespace(&mut self, depth: isize, start: Place, at: Within) {
+        let mut around = self.open.iter().rev();
+        let parent = around.find_map(|open| open.number);
+        let number = u32::try_from(self.found.namespaces.len()).ok();
+        if self.found.namespaces.len() < MOST_ENTRIES {
+            self.found.namespaces.push(Namespace {
+                start,
+                end: Place::MAX,
+                parent,
+            });
+            self.open.push(Open { depth, number, at });
+        }
+    }
+
+    /// Leaves all namespaces that end before an entry of this depth at this place.
+    fn close_from(&mut self, depth: isize, place: Place) {
+        while let Some(open) = self.open.pop_if(|open| open.depth >= depth) {
+            self.end(&open, place);
+        }
+    }
+
+    /// Leaves all namespaces at the end of the unit.
+    fn close(&mut self) {
+        let end = self
+            .unit
+            .header
+            .debug_info_offset()
+            .map_or(0, |start| start.0)
+            + self.unit.header.length_including_self();
+        self.close_from(0, end);
+    }
+
+    fn end(&mut self, open: &Open, place: Place) {
+        let number = open.number.and_then(|number| usize::try_from(number).ok());
+        if let Some(space) = number.and_then(|number| self.found.namespaces.get_mut(number)) {
+            space.end = place;
+        }
+    }
+}
+
+/// Returns the place that an attribute refers to.
+pub(crate) fn reference<'a>(
+    unit: &Unit<Bytes<'a>>,
+    value: &AttributeValue<Bytes<'a>>,
+) -> Option<Place> {
+    match value {
+        AttributeValue::UnitRef(offset) => {
+            let UnitSectionOffset(place) = offset.to_unit_section_offset(&unit.header);
+            Some(place)
+        }
+        AttributeValue::DebugInfoRef(offset) => Some(offset.0),
+        _ => None,
+    }
+}
