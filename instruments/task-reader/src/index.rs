@@ -163,7 +163,7 @@ impl<'a> Index<'a> {
     }
 
     /// Returns the name that the entry at a place has.
-    fn own_name(&self, place: Place) -> Option<&'a [u8]> {
+    pub(crate) fn own_name(&self, place: Place) -> Option<&'a [u8]> {
         let unit = self.unit(place)?;
         let entry = unit
             .entry(DebugInfoOffset(place).to_unit_offset(&unit.header)?)
@@ -205,6 +205,11 @@ impl<'a> Index<'a> {
     /// Returns the types `Cell<T, S>`.
     pub(crate) fn cells(&self) -> &[Place] {
         &self.found.cells
+    }
+
+    /// Returns the functions behind `async fn`s and blocks.
+    pub(crate) fn bodies(&self) -> &[Place] {
+        &self.found.bodies
     }
 
     /// Returns whether the program cleans up after a panic, and does not abort.

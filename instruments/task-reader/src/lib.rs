@@ -40,6 +40,7 @@ mod pass;
 mod process;
 mod reader;
 mod runtime;
+mod shadowed;
 mod stop;
 mod task_type;
 mod tell;

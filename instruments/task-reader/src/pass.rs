@@ -66,6 +66,8 @@ pub(crate) struct Found {
     pub(crate) contexts: Vec<ThreadLocal>,
     pub(crate) cells: Vec<Place>,
     pub(crate) trailers: Vec<Place>,
+    /// Functions behind `async fn`s and blocks.
+    pub(crate) bodies: Vec<Place>,
     /// Whether a panic unwinds.
     pub(crate) unwinds: bool,
 }
@@ -198,6 +200,9 @@ impl<'p, 'a> Pass<'p, 'a> {
                             number,
                             future: None,
                         });
+                    }
+                    if read.name.starts_with(b"{async") {
+                        self.found.bodies.push(place);
                     }
                     if let (Some(low), Some(origin)) = (read.low, read.origin)
                         && self.found.copies.len() < MOST_ENTRIES

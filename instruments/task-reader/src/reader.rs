@@ -9,6 +9,7 @@ use crate::memory::Memory;
 use crate::model::{Snapshot, Standstill, State, Task};
 use crate::process::Process;
 use crate::runtime::{self, Lists, MOST_TASKS, Runtime};
+use crate::shadowed::Bodies;
 use crate::stop::stopped;
 use crate::task_type::TaskTypes;
 use crate::tell;
@@ -23,6 +24,7 @@ const MOST_STOPS: u32 = 5;
 pub struct Reader<'i, 'a> {
     types: Types<'i, 'a>,
     task_types: TaskTypes,
+    bodies: Bodies,
 }
 
 impl std::fmt::Debug for Reader<'_, '_> {
@@ -38,7 +40,11 @@ impl<'i, 'a> Reader<'i, 'a> {
     pub fn new(index: &'i Index<'a>) -> Self {
         let types = Types::new(index);
         let task_types = TaskTypes::of(&types);
-        Self { types, task_types }
+        Self {
+            types,
+            task_types,
+            bodies: Bodies::default(),
+        }
     }
 
     /// Reads all tasks of a process.
@@ -58,7 +64,7 @@ impl<'i, 'a> Reader<'i, 'a> {
             memory: &memory,
             bias,
         };
-        let walker = Walker::new(&reading);
+        let walker = Walker::new(&reading, &self.bodies);
         let mut standstill = Standstill::default();
         let first = stopped(process, || ())?;
         standstill.add(first.took);

@@ -204,7 +204,16 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         let (_, line) = stage(node);
         for kept in &node.kept {
             let hold = self.hold(kept, frame, line.clone());
-            self.task.holds.extend(hold);
+            // Of guesses that lead to one resource, one is the variable.
+            let is_known = |hold: &Hold| {
+                self.task
+                    .holds
+                    .iter()
+                    .any(|other| other.address == hold.address)
+            };
+            self.task
+                .holds
+                .extend(hold.filter(|hold| !kept.is_guessed || !is_known(hold)));
         }
         for (aside, may_be_gone) in &node.aside {
             let before = self.task.holds.len();

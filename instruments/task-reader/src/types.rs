@@ -99,6 +99,16 @@ impl Type {
         matches!(&self.form, Form::Variants { tag: Some(tag), .. } if tag.is_state)
     }
 
+    /// Returns the state of an `async fn` or block before it is polled.
+    pub(crate) fn unresumed(&self) -> Option<&Field> {
+        match &self.form {
+            Form::Variants { variants, .. } if self.is_coroutine() => {
+                Some(&variants.first()?.field)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the line with which the source of an `async fn` or block begins.
     pub(crate) fn first_line(&self) -> Option<&Line> {
         match &self.form {
@@ -155,6 +165,55 @@ impl<'i, 'a> Types<'i, 'a> {
             }
         }
         types
+    }
+
+    /// Returns the functions behind `async fn`s and blocks, by their full names.
+    pub(crate) fn bodies(&self) -> HashMap<String, Place> {
+        let mut bodies = HashMap::new();
+        for at in self.index.bodies() {
+            if let (Some(space), Some(name)) = (self.index.namespace(*at), self.index.own_name(*at))
+            {
+                bodies
+                    .entry(format!("{space}::{}", names::printable(name)))
+                    .or_insert(*at);
+            }
+        }
+        bodies
+    }
+
+    /// Returns the variables of a function, with their types and lines.
+    pub(crate) fn variables(&self, function: Place) -> Vec<(Rc<str>, Place, Line)> {
+        let mut variables = Vec::new();
+        let Some(unit) = self.index.unit(function) else {
+            return variables;
+        };
+        let offset = DebugInfoOffset(function).to_unit_offset(&unit.header);
+        let entries = offset.and_then(|offset| unit.entries_at_offset(offset).ok());
+        let Some(mut entries) = entries else {
+            return variables;
+        };
+        let (mut count, mut inlined) = (0, None);
+        while let Ok(Some(entry)) = entries.next_dfs() {
+            count += 1;
+            let depth = entry.depth();
+            if count > 1 && depth <= 0 || count > MOST_MEMBERS {
+                break;
+            }
+            // Variables of functions that were inlined here are others.
+            if inlined.is_some_and(|outer| depth > outer) {
+                continue;
+            }
+            inlined = (entry.tag() == dw::DW_TAG_inlined_subroutine).then_some(depth);
+            if entry.tag() == dw::DW_TAG_variable
+                && let (Some(name), Some(line)) = (self.name(&unit, entry), self.line(&unit, entry))
+                && let Some(of) = entry
+                    .attr_value(dw::DW_AT_type)
+                    .and_then(|value| reference(&unit, &value))
+            {
+                variables.push((name.into(), of, line));
+            }
+        }
+        variables
     }
 
     /// Returns the type that a table for trait objects is of.

@@ -10,9 +10,10 @@ use std::rc::Rc;
 
 use crate::contained::{contained, element};
 use crate::kinds::KINDS;
-use crate::locals::{self, Layout};
+use crate::locals::{self, Layout, Local};
 use crate::names;
 use crate::pass::Place;
+use crate::shadowed::Bodies;
 use crate::types::{Field, Form, Line, Type, Variant};
 use crate::value::{Reading, Value};
 
@@ -68,6 +69,8 @@ pub(crate) struct Kept {
     pub(crate) name: Rc<str>,
     /// Whether its future has dropped or moved some of its variables, and nothing says which.
     pub(crate) may_be_gone: bool,
+    /// Whether only its function says that there is such a variable, and its place is a guess.
+    pub(crate) is_guessed: bool,
 }
 
 /// What a search within a value is for.
@@ -91,6 +94,7 @@ struct Found {
 /// Walks over the futures of tasks.
 pub(crate) struct Walker<'w, 'r, 'i, 'a> {
     pub(crate) reading: &'w Reading<'r, 'i, 'a>,
+    bodies: &'w Bodies,
     /// Whether a type can contain a future or a holder.
     matters: RefCell<HashMap<Place, bool>>,
     layouts: RefCell<HashMap<Place, Rc<Layout>>>,
@@ -104,9 +108,10 @@ struct Met {
 }
 
 impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
-    pub(crate) fn new(reading: &'w Reading<'r, 'i, 'a>) -> Self {
+    pub(crate) fn new(reading: &'w Reading<'r, 'i, 'a>, bodies: &'w Bodies) -> Self {
         Self {
             reading,
+            bodies,
             matters: RefCell::default(),
             layouts: RefCell::default(),
         }
@@ -190,7 +195,10 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             }
             self.add(node, found, depth, met);
         }
-        for local in self.layout(&node.of).locals(self.reading, &fields) {
+        let variables = self.layout(&node.of).locals(self.reading, &fields);
+        node.kept
+            .extend(self.shadowed(&node.of, locals, variant, &variables));
+        for local in variables {
             let mut found = Found::default();
             self.search(local.value, &local.name, Search::Aside, 0, &mut found);
             let may_be_gone = local.may_be_gone;
@@ -206,6 +214,23 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
                     .extend(future.map(|future| (future, may_be_gone)));
             }
         }
+    }
+
+    /// Returns what a state may keep that the debug information hides.
+    fn shadowed(&self, of: &Type, state: Value, variant: &Variant, locals: &[Local]) -> Vec<Kept> {
+        let may_be_gone = locals.iter().any(|local| local.may_be_gone);
+        let candidates = self
+            .bodies
+            .candidates(self.reading, of, state, variant)
+            .into_iter();
+        let kept = candidates.map(|found| Kept {
+            value: found.value,
+            of: found.of,
+            name: found.name,
+            may_be_gone,
+            is_guessed: true,
+        });
+        kept.collect()
     }
 
     /// Returns where the variables of an `async fn` or block are listed.
@@ -250,6 +275,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
                 of,
                 name: name.clone(),
                 may_be_gone: false,
+                is_guessed: false,
             });
             return;
         }

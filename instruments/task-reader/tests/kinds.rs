@@ -61,6 +61,12 @@ const EXPECTED: &[(&str, &[&str], &[&str])] = &[
     ("timed_out", &["timed_out"], &["channel"]),
     ("mutex_holder", &["mutex_holder", "forever"], &["timer"]),
     ("mutex_waiter", &["mutex_waiter"], &["lock"]),
+    ("waits_for_shadowing", &["waits_for_shadowing"], &["lock"]),
+    (
+        "shadowing_holder",
+        &["shadowing_holder", "forever"],
+        &["timer"],
+    ),
     ("owned_holder", &["owned_holder", "forever"], &["timer"]),
     ("owned_waiter", &["owned_waiter"], &["lock"]),
     ("write_holder", &["write_holder", "forever"], &["timer"]),
@@ -140,6 +146,12 @@ const EXPECTED: &[(&str, &[&str], &[&str])] = &[
 /// Who holds what a task waits for: the holder's function, the variable, and the mark of the holder's line.
 const HOLDERS: &[(&str, &str, &str, &str)] = &[
     ("mutex_waiter", "mutex_holder", "guard", "mutex_holder"),
+    (
+        "waits_for_shadowing",
+        "shadowing_holder",
+        "mutex",
+        "shadowing_holder",
+    ),
     ("owned_waiter", "owned_holder", "held", "owned_holder"),
     ("read_waiter", "write_holder", "writes", "write_holder"),
     ("write_waiter", "read_holder", "reads", "read_holder"),
