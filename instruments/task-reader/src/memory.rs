@@ -58,14 +58,33 @@ impl Memory {
         pages.sort_unstable();
         pages.dedup();
         pages.truncate(MOST_PAGES);
+        let mut runs = Vec::new();
+        for run in pages.chunk_by(|a, b| a + 1 == *b) {
+            for run in run.chunks(MOST_BYTES_A_CALL / page_bytes()) {
+                // Written to, so that the system has found memory for it before the process stands still.
+                let bytes = vec![1; run.len() * page_bytes()];
+                runs.push(Run {
+                    pages: run.to_vec(),
+                    bytes,
+                    unreadable: Vec::new(),
+                });
+            }
+        }
         Wanted {
             file: &self.file,
-            pages,
+            runs,
         }
     }
 
     /// Makes walks read these copies alone from now on.
-    pub(crate) fn replace(&self, pages: Pages) {
+    pub(crate) fn replace(&self, copied: Wanted<'_>) {
+        let mut pages = Pages::new();
+        for run in copied.runs {
+            for (number, bytes) in run.pages.iter().zip(run.bytes.chunks_exact(page_bytes())) {
+                let is_read = !run.unreadable.contains(number);
+                pages.insert(*number, is_read.then(|| bytes.into()));
+            }
+        }
         self.pages.replace(pages);
         self.mode.set(Mode::Copied);
     }
@@ -135,40 +154,43 @@ impl Memory {
 }
 
 /// Pages by number; `None` where nothing can be read.
-pub(crate) type Pages = BTreeMap<u64, Option<Box<[u8]>>>;
+type Pages = BTreeMap<u64, Option<Box<[u8]>>>;
 
-/// Pages to copy.
+/// Pages to copy, with room for them.
 pub(crate) struct Wanted<'m> {
     file: &'m File,
+    runs: Vec<Run>,
+}
+
+/// Adjacent pages.
+struct Run {
     pages: Vec<u64>,
+    bytes: Vec<u8>,
+    unreadable: Vec<u64>,
 }
 
 impl Wanted<'_> {
-    /// Copies the pages.
-    pub(crate) fn copy(&self) -> Pages {
-        let mut pages = BTreeMap::new();
-        for run in self.pages.chunk_by(|a, b| a + 1 == *b) {
-            for run in run.chunks(MOST_BYTES_A_CALL / page_bytes()) {
-                self.copy_run(run, &mut pages);
+    /// Copies the pages. This alone happens while the process stands still.
+    pub(crate) fn copy(mut self) -> Self {
+        for run in &mut self.runs {
+            let start = run.pages.first().and_then(|first| first.checked_mul(PAGE));
+            let is_read = |start: u64| self.file.read_exact_at(&mut run.bytes, start).is_ok();
+            if start.is_some_and(is_read) {
+                continue;
+            }
+            // One of them cannot be read.
+            for (number, bytes) in run
+                .pages
+                .iter()
+                .zip(run.bytes.chunks_exact_mut(page_bytes()))
+            {
+                match page(self.file, *number) {
+                    Some(page) => bytes.copy_from_slice(&page),
+                    None => run.unreadable.push(*number),
+                }
             }
         }
-        pages
-    }
-
-    /// Copies adjacent pages by one call, or one by one where one of them cannot be read.
-    fn copy_run(&self, run: &[u64], to: &mut Pages) {
-        let mut bytes = vec![0; run.len() * page_bytes()];
-        let start = run.first().and_then(|first| first.checked_mul(PAGE));
-        if start.is_some_and(|start| self.file.read_exact_at(&mut bytes, start).is_ok()) {
-            let copies = bytes.chunks_exact(page_bytes());
-            to.extend(
-                run.iter()
-                    .copied()
-                    .zip(copies.map(|page| Some(page.into()))),
-            );
-            return;
-        }
-        to.extend(run.iter().map(|number| (*number, page(self.file, *number))));
+        self
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// Longest arguments of a type that are shown, in letters.
+const LONGEST_ARGUMENTS: usize = 60;
+
 /// Longest name that is kept, in bytes.
 const LONGEST: usize = 2048;
 
@@ -63,7 +66,10 @@ pub(crate) fn of_future(name: &str) -> String {
         shown.push(if arguments.is_empty() {
             plain.into()
         } else {
-            format!("{plain}{}", short_arguments(arguments)).into()
+            let arguments = short_arguments(arguments);
+            let is_short = arguments.chars().count() <= LONGEST_ARGUMENTS;
+            let arguments = if is_short { &arguments } else { "<…>" };
+            format!("{plain}{arguments}").into()
         });
     }
     shown.join("::")

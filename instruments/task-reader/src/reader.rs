@@ -74,7 +74,7 @@ impl<'i, 'a> Reader<'i, 'a> {
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
             let wanted = memory.wanted();
-            let stop = stopped(process, || wanted.copy())?;
+            let stop = stopped(process, move || wanted.copy())?;
             memory.replace(stop.result);
             standstill.add(stop.took);
             standstill.bytes = memory.kept();

@@ -107,8 +107,13 @@ pub(crate) fn runtimes(
     for contexts in contexts(reading, threads)? {
         let mut runtimes: Vec<Runtime> = Vec::new();
         for context in &contexts {
-            let Some(shared) = reading.follow(context.value, &["current", "handle", "shared"])
-            else {
+            // In tokio 1.x of before 2023 it is a field of the context itself.
+            let Some(handle) = reading.find(context.value, "handle", Reach::WithinValue) else {
+                missing = Some(no_field(reading, context.value, "handle", "CONTEXT.handle"));
+                continue;
+            };
+            // A thread that is in no runtime has none.
+            let Some(shared) = reading.find(handle, "shared", Reach::ThroughPointers) else {
                 continue;
             };
             let Some(owned) = reading.find(shared, "owned", Reach::WithinValue) else {

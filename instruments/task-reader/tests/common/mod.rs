@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use task_reader::{Binary, Index, Reader, Snapshot};
@@ -23,7 +23,31 @@ impl Program {
     /// Compiles a fixture, starts it and waits until its tasks are where they stay.
     pub fn start(name: &str, profile: Profile) -> Self {
         let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
+        Self::start_in(&fixtures, name, profile)
+    }
+
+    /// Does the same with a version of tokio.
+    pub fn start_with_tokio(version: &str, name: &str) -> Self {
+        let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let folder =
+            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("with-tokio-{version}"));
+        let source = format!("src/bin/{name}.rs");
+        std::fs::create_dir_all(folder.join("src/bin")).unwrap();
+        std::fs::copy(fixtures.join(&source), folder.join(&source)).unwrap();
+        let manifest = std::fs::read_to_string(fixtures.join("Cargo.toml")).unwrap();
+        let manifest = manifest.replace(
+            "tokio = { version = \"1\"",
+            &format!("tokio = {{ version = \"={version}\""),
+        );
+        std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+        Self::start_in(&folder, name, Profile::Debug)
+    }
+
+    fn start_in(fixtures: &Path, name: &str, profile: Profile) -> Self {
+        let folder = fixtures.file_name().unwrap();
+        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join("target")
+            .join(folder);
         let mut build = Command::new(env!("CARGO"));
         build
             .current_dir(&fixtures)

@@ -1,0 +1,49 @@
+//! A process whose reader is killed at any moment goes on.
+
+mod common;
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{Profile, Program};
+
+/// Kills at growing delays.
+const KILLS: u64 = 50;
+
+#[test]
+#[ignore = "compiles the fixtures, which takes minutes"]
+fn no_thread_stays_stopped() {
+    let program = Program::start("deadlocks", Profile::Debug);
+    let build = Command::new(env!("CARGO"))
+        .args(["build", "--example", "tasks"])
+        .status();
+    assert!(build.unwrap().success(), "the example does not compile");
+    let tests = std::env::current_exe().unwrap();
+    let reader = tests.ancestors().nth(2).unwrap().join("examples/tasks");
+    for kill in 0..KILLS {
+        let mut reader = Command::new(&reader);
+        let pid = program.pid().to_string();
+        let mut reader = reader
+            .args(["--pid", &pid])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(kill * 3));
+        let _ = reader.kill();
+        reader.wait().unwrap();
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
+            let stat = fs::read_to_string(thread.path().join("stat")).unwrap();
+            let state = stat
+                .rsplit_once(") ")
+                .and_then(|(_, rest)| rest.chars().next());
+            assert!(
+                !matches!(state, Some('t' | 'T')),
+                "stopped after kill {kill}: {stat}"
+            );
+        }
+    }
+    assert_eq!(program.snapshot().tasks.len(), 7);
+}
