@@ -280,10 +280,13 @@ impl fmt::Display for Outside {
         if let Some(tasks) = &self.tasks {
             writeln!(f, "\n{tasks}")?;
         }
+        let missing = match &self.tasks {
+            Some(Tasks::Seen(_)) => "requests, and how long they take",
+            Some(Tasks::NotSeen(_)) | None => "requests, and what they await",
+        };
         writeln!(
             f,
-            "Not seen from outside: requests, and what they await. In a Rust service, three lines show them \
-             (debug-endpoints):\n{THREE_LINES}"
+            "Not seen from outside: {missing}. In a Rust service, three lines show them (debug-endpoints):\n{THREE_LINES}"
         )
     }
 }
