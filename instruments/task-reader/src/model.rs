@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::Line;
 use crate::runtime::Flavor;
+use crate::types::Line;
 
 /// All tasks of a process at one moment.
 #[derive(Clone, Debug, Serialize)]

@@ -181,33 +181,19 @@ impl<'p, 'a> Pass<'p, 'a> {
                 }
                 dw::DW_TAG_subprogram => {
                     let read = self.read(&mut entries, wanted)?;
-                    let plain = read
-                        .name
-                        .split(|byte| *byte == b'<')
-                        .next()
-                        .unwrap_or_default();
-                    if plain == b"poll" {
+                    if plain_name(&read) == b"poll" {
                         polled = Some(depth);
                     }
-                    let number = TASK_FUNCTIONS
-                        .iter()
-                        .position(|name| name.as_bytes() == plain);
-                    if let Some(number) = number.filter(|_| within == Within::Raw) {
+                    let number = self.function(&read, place, within);
+                    if let Some(number) = number {
+                        let low = read.low;
                         function = Some(Function {
                             place,
-                            low: read.low,
+                            low,
                             depth,
                             number,
                             future: None,
                         });
-                    }
-                    if read.name.starts_with(b"{async") {
-                        self.found.bodies.push(place);
-                    }
-                    if let (Some(low), Some(origin)) = (read.low, read.origin)
-                        && self.found.copies.len() < MOST_ENTRIES
-                    {
-                        self.found.copies.push((low, origin));
                     }
                 }
                 dw::DW_TAG_formal_parameter if polled == Some(depth - 1) => {
@@ -264,6 +250,23 @@ impl<'p, 'a> Pass<'p, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// Notes a function, and returns its number if it is one of tokio's table.
+    fn function(&mut self, read: &Attributes<'a>, place: Place, within: Within) -> Option<usize> {
+        if read.name.starts_with(b"{async") {
+            self.found.bodies.push(place);
+        }
+        if let (Some(low), Some(origin)) = (read.low, read.origin)
+            && self.found.copies.len() < MOST_ENTRIES
+        {
+            self.found.copies.push((low, origin));
+        }
+        let name = plain_name(read);
+        let number = TASK_FUNCTIONS
+            .iter()
+            .position(|function| function.as_bytes() == name);
+        number.filter(|_| within == Within::Raw)
     }
 
     /// Notes an argument of a function of tokio's table: the future first, and then the scheduler.
@@ -401,6 +404,14 @@ impl<'p, 'a> Pass<'p, 'a> {
             space.end = place;
         }
     }
+}
+
+/// Returns a function's name without the arguments of its types.
+fn plain_name<'a>(read: &Attributes<'a>) -> &'a [u8] {
+    read.name
+        .split(|byte| *byte == b'<')
+        .next()
+        .unwrap_or_default()
 }
 
 /// Returns the place that an attribute refers to.

@@ -50,7 +50,7 @@ impl Program {
             .join(folder);
         let mut build = Command::new(env!("CARGO"));
         build
-            .current_dir(&fixtures)
+            .current_dir(fixtures)
             .args(["build", "--bin", name, "--target-dir"])
             .arg(&target);
         if profile == Profile::Release {
