@@ -182,13 +182,13 @@ fn debug_build() {
 
 #[test]
 #[ignore = "compiles the fixtures, which takes minutes"]
-fn release_build() {
+fn weekly_release_build() {
     check(&Program::start("kinds", Profile::Release), Tokio::Newest);
 }
 
 #[test]
 #[ignore = "compiles the fixtures with older tokios, which takes minutes"]
-fn older_tokios() {
+fn weekly_older_tokios() {
     for version in ["1.40.0", "1.26.0"] {
         check(&Program::start_with_tokio(version, "kinds"), Tokio::Older);
     }
