@@ -11,6 +11,9 @@ const MOST_NUMBERS: usize = 5;
 /// Most resources that are listed.
 const MOST_RESOURCES: usize = 20;
 
+/// Longest name of a future in letters, before its type parameters are left out.
+const LONGEST_NAME: usize = 80;
+
 impl Snapshot {
     /// Returns groups of tasks with equal stacks, as indices of [`Snapshot::tasks`]: the largest first.
     pub fn groups(&self) -> Vec<Vec<usize>> {
@@ -37,6 +40,35 @@ impl Snapshot {
         groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), oldest(group)));
         groups
     }
+}
+
+/// Leaves out the type parameters of a long name, such as those of a server's whole tree of routes: `Server<…>`. The name is
+/// whole in the JSON.
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let mut short = String::new();
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for letter in name.chars() {
+        // The arrow of a function's type closes nothing.
+        let closes = letter == '>' && before != '-';
+        if closes {
+            depth = depth.saturating_sub(1);
+        }
+        if depth == 0 {
+            short.push(letter);
+        }
+        if letter == '<' {
+            if depth == 0 {
+                short.push('…');
+            }
+            depth += 1;
+        }
+        before = letter;
+    }
+    short
 }
 
 impl Display for Snapshot {
@@ -100,7 +132,7 @@ impl Snapshot {
             f,
             "\n{}, {state}: {} (number {}{more})",
             count(group.len(), "task"),
-            task.future,
+            shortened(&task.future),
             ids.join(", ")
         )?;
         if let Some(begins) = task.begins.as_ref().filter(|_| task.frames.is_empty()) {
@@ -284,7 +316,7 @@ fn siblings(frames: &[Frame], number: usize) -> usize {
 
 impl Display for Frame {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.future)?;
+        f.write_str(&shortened(&self.future))?;
         match (&self.line, &self.begins) {
             (Some(line), Some(begins)) => {
                 write!(f, " ({line}, in a macro of the function at {begins})")?;
@@ -331,5 +363,23 @@ fn count(number: usize, noun: &str) -> String {
         format!("1 {noun}")
     } else {
         format!("{number} {noun}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn long_names_lose_their_type_parameters() {
+        let long = format!(
+            "hyper::Connection<Routes<fn(u8) -> {}>, Io>::{{closure}}",
+            "a".repeat(80)
+        );
+        assert_eq!(shortened(&long), "hyper::Connection<…>::{closure}");
+        assert_eq!(
+            shortened("tokio::time::Timeout<Sleep>"),
+            "tokio::time::Timeout<Sleep>"
+        );
     }
 }
