@@ -169,6 +169,7 @@ pub(crate) mod last_first {
 pub(crate) mod tower {
     use axum::Router;
     use axum::error_handling::HandleErrorLayer;
+    use tower::limit::GlobalConcurrencyLimitLayer;
     use tower::{BoxError, ServiceBuilder};
 
     use crate::problem;
@@ -181,8 +182,8 @@ pub(crate) mod tower {
             .layer(HandleErrorLayer::new(async |_: BoxError| Refusal::Busy))
             // Refuses at once where the next layer would let a request wait. Without it, that is a queue without an end.
             .load_shed()
-            // Lets so many in. A place is free again when the head of the answer is there, not its body.
-            .concurrency_limit(48)
+            // Lets 48 in, of all routes together. A place is free again when the head of the answer is there, not its body.
+            .layer(GlobalConcurrencyLimitLayer::new(48))
             // Counts from when a request is in, to the head of the answer.
             .timeout(CLIENTS_WAIT);
         problem::routes(quotes).layer(layers)

@@ -103,7 +103,7 @@ pub struct Drawn {
     pub line: Vec<(f64, f64)>,
     /// Single points.
     pub marks: Vec<(f64, f64)>,
-    /// `true` for hollow marks: the same server, measured again for comparison.
+    /// `true` for hollow marks: lower bounds, or the same server, measured again for comparison.
     pub hollow: bool,
     /// Filled parts, as in a heat map.
     pub cells: Vec<Cell>,

@@ -65,7 +65,7 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
     match name {
         "latency" | "pings" => (
             "Latency by percentile: one line for each round, problem and solution.",
-            "Each line is a round. It ends at its rarest answer: a round of 30 answers knows nothing of the slowest in a hundred. Requests that were still waiting when the round ended are not in it.",
+            "Each line is a round. It ends at its rarest answer: a round of 30 answers knows nothing of the slowest in a hundred. A hollow mark is a lower bound: too many requests were still waiting when the round ended.",
         ),
         "connections-problem" => (
             "Connections that the problem's server has taken up and finished, over time.",

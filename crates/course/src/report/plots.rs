@@ -158,10 +158,7 @@ pub fn xy(
     let wide = span(points.iter().map(|(x, _)| *x))?;
     let high = span(points.iter().map(|(_, y)| *y)).unwrap_or(wide);
     if drawn.iter().any(|one| one.hollow && !one.marks.is_empty()) {
-        drawn.push(Drawn {
-            hollow: true,
-            ..Drawn::of("at least", Look::nth(0))
-        });
+        drawn.push(at_least());
     }
     let mut places: Vec<f64> = points.iter().map(|(x, _)| *x).collect();
     places.sort_unstable_by(f64::total_cmp);
@@ -191,6 +188,14 @@ pub fn xy(
     plot.svg()
 }
 
+/// Returns the key's entry for hollow marks that are lower bounds.
+fn at_least() -> Drawn {
+    Drawn {
+        hollow: true,
+        ..Drawn::of("at least", Look::nth(0))
+    }
+}
+
 /// Requests whose latencies are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
@@ -217,8 +222,8 @@ impl Of {
 /// Draws latency against percentile, with a line for each round. The percentiles are spread as 1/(1-q), as in
 /// G. Tene's HDR histogram plots: each step to the right shows ten times fewer, slower answers.
 ///
-/// A round of n answers says nothing about fewer than one in n, so its line ends there. `None` if no round
-/// has answers.
+/// A round of n answers says nothing about fewer than one in n, so its line ends there: in a hollow mark if the
+/// latency there is only a lower bound. `None` if no round has answers.
 pub fn by_percentile(title: &str, rounds: &[&Round], of: Of) -> Option<String> {
     let looks = looks(rounds.iter().copied());
     let mut drawn = Vec::new();
@@ -231,11 +236,14 @@ pub fn by_percentile(title: &str, rounds: &[&Round], of: Of) -> Option<String> {
         let Some((latency, count)) = of.latencies(round) else {
             continue;
         };
-        let mut line = Vec::new();
+        let (mut line, mut is_bound) = (Vec::new(), false);
         for (quantile, ms) in &latency.quantiles {
             let x = 1.0 / (1.0 - quantile);
             if (1.0..=count as f64).contains(&x) && *ms > 0.0 && is_drawable(*ms) {
                 line.push((x, *ms));
+                is_bound = latency
+                    .lower_bound_from
+                    .is_some_and(|from| *quantile >= from);
             }
         }
         let [_, .., last] = line[..] else {
@@ -248,8 +256,12 @@ pub fn by_percentile(title: &str, rounds: &[&Round], of: Of) -> Option<String> {
         drawn.push(Drawn {
             marks: vec![last],
             line,
+            hollow: is_bound,
             ..Drawn::of("", looks[round.variant.as_str()])
         });
+    }
+    if drawn.iter().any(|one| one.hollow) {
+        drawn.push(at_least());
     }
     let (low, high) = span(shown_ms.into_iter())?;
     let plot = Plot {

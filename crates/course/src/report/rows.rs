@@ -171,21 +171,28 @@ fn prediction_in_words(record: &Record, finding: &Finding) -> String {
         return predicted;
     };
     let mut text = format!("{predicted}; {}", figures::ratio(measured));
-    if let Some((low, high)) = finding.interval {
-        let (low, high) = (figures::ratio(low), figures::ratio(high));
-        let is_measured = record.rounds_for(Purpose::Law).next().is_some();
-        let uncertain = if is_measured {
-            " with the prediction's uncertainty"
-        } else {
-            ""
-        };
-        // Writing to a String cannot fail, here and below.
-        let _ = write!(text, " ({low} to {high}{uncertain})");
+    let is_measured = record.rounds_for(Purpose::Law).next().is_some();
+    let mut too_few = "";
+    match finding.interval {
+        Some((low, high)) if is_measured && finding.claim.within.is_none() && high > 4.0 * low => {
+            too_few = "too few probes for an interval; ";
+        }
+        Some((low, high)) => {
+            let (low, high) = (figures::ratio(low), figures::ratio(high));
+            let uncertain = if is_measured {
+                " with the prediction's uncertainty"
+            } else {
+                ""
+            };
+            // Writing to a String cannot fail, here and below.
+            let _ = write!(text, " ({low} to {high}{uncertain})");
+        }
+        None => {}
     }
     let apart = figures::percent(off.abs());
     let _ = write!(text, " was measured, {apart} apart");
     let Some(within) = finding.claim.within else {
-        return format!("{text} (no claim is made about it)");
+        return format!("{text} ({too_few}no claim is made about it)");
     };
     let within = figures::percent(within);
     match finding.holds {
