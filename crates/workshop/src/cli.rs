@@ -200,6 +200,9 @@ pub(crate) struct Prove {
     /// Most triplets of rounds (problem, solution, solution again), if the chapter's are too few for a noisy machine
     #[arg(long, value_name = "TRIPLETS", value_parser = number(1_u32..=1000, "20"))]
     pub(crate) triplets: Option<u32>,
+    /// Repeats the random moments of an earlier proof's requests, which printed its seed [default: a fresh one]
+    #[arg(long, value_name = "SEED")]
+    pub(crate) seed: Option<u32>,
     /// Folder for the report [default: .workshop/reports]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) report: Option<PathBuf>,
@@ -218,7 +221,7 @@ pub(crate) struct Prove {
     pub(crate) database: Option<String>,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
     #[arg(long = "numa-nodes", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
-    #[arg(conflicts_with_all = ["triplets", "no_profiles", "matrix", "upstream", "database"])]
+    #[arg(conflicts_with_all = ["triplets", "seed", "no_profiles", "matrix", "upstream", "database"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
     #[arg(long, value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
@@ -314,6 +317,9 @@ pub(crate) struct Capture {
     /// Measure and write nothing: fail if a derived file differs from its record
     #[arg(long, conflicts_with = "derive")]
     pub(crate) verify: bool,
+    /// Repeats the random moments of an earlier capture's requests, which printed its seed [default: a fresh one]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["derive", "verify", "look", "regions"])]
+    pub(crate) seed: Option<u32>,
     /// Instead: record the output of `look` on each chapter's problem under its load, in ten seconds
     #[arg(long, conflicts_with_all = ["derive", "verify"])]
     pub(crate) look: bool,

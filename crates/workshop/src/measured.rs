@@ -1,6 +1,7 @@
 //! Compiles a chapter, measures it with `course::bench::recording`, and shows the progress on the terminal.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use children::Interrupt;
 use course::bench::profiling::ProfileData;
@@ -11,6 +12,7 @@ use course::bench::rounds::Bench;
 use course::measurement::chapter_file::ChapterFile;
 use course::measurement::reference;
 use course::report::capture::Capture;
+use engine::traffic::fresh_seed;
 use statistics::profile::ProfileKind;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
@@ -25,8 +27,10 @@ use terminal::progress::Terminal;
 pub(crate) struct Order {
     /// The variant that is compared with the problem.
     pub(crate) variant: String,
-    /// The command that repeats it.
+    /// The command that repeats it, but for the seed.
     pub(crate) command: String,
+    /// Seed of the loads' random moments; a fresh one if `None`.
+    pub(crate) seed: Option<u32>,
     /// Pairs of rounds that the effect is measured with; as many as the chapter says if `None`.
     pub(crate) triplets: Option<u32>,
     /// Takes profiles of problem and fix.
@@ -47,6 +51,7 @@ impl Order {
         Self {
             variant: course::measurement::claim::SOLUTION.to_owned(),
             command,
+            seed: None,
             triplets: None,
             profiles: false,
             matrix: false,
@@ -120,6 +125,12 @@ pub(crate) fn measure(
     if let Some(url) = &order.database {
         arguments.extend(["--database".to_owned(), url.clone()]);
     }
+    let seed = order.seed.unwrap_or_else(fresh_seed);
+    let mut command = order.command.clone();
+    if file.comes_at_random() {
+        // Writing to a String cannot fail.
+        let _ = write!(command, " --seed {seed}");
+    }
     let rustc = provenance::rustc_version(workshop.root());
     let terminal = Terminal::new();
     let counting = Counting {
@@ -129,13 +140,14 @@ pub(crate) fn measure(
         bench: Bench {
             counted: programs.counted.as_deref(),
             arguments: &arguments,
+            seed: seed.into(),
             ..Bench::new(&programs.served, &file, interrupt, &|event| {
                 terminal.show(event);
             })
         },
         folder: &chapter.folder,
         variant: &order.variant,
-        command: &order.command,
+        command: &command,
         commit: provenance::checked_out(workshop.root(), CAPTURES),
         tools: BTreeMap::from_iter(rustc.map(|version| ("rustc".to_owned(), version))),
         digest: engine::service::program::digest(exercise::read(

@@ -1,5 +1,6 @@
 //! A load as data: several requests by weight, each with values that vary, and the answers that are right.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -275,4 +276,10 @@ impl Traffic {
             seed: 0,
         }
     }
+}
+
+/// Returns a random seed for [`Traffic::seed`] that is short enough to type.
+pub fn fresh_seed() -> u32 {
+    let keys = RandomState::new();
+    u32::try_from(keys.build_hasher().finish() % 1_000_000).unwrap_or_default()
 }

@@ -131,7 +131,7 @@ impl Rounds for Effect<'_> {
         if number - self.before_lighter >= most_triplets(chapter) {
             return Ok(ControlFlow::Break(()));
         }
-        let steps = triplet(chapter, self.fix, order);
+        let steps = triplet(chapter, self.fix, number, order);
         let proof = &mut self.proof;
         let lasted_s = proof.chapter.effect_scenario().duration_s;
         if proof.measure_lighter_if_silent(self.bench, &steps, self.total)? == Heard::Nothing {
@@ -337,7 +337,7 @@ impl Proof {
                 chapter: &chapter,
                 ..bench.clone()
             };
-            let (round, optimised) = bench.round(step.purpose, step.variant, step.scenario)?;
+            let (round, optimised) = bench.round_of(step)?;
             let per_second = round.outcome.requests_per_second;
             (bench.observer)(Event::Measured(&label, per_second));
             self.optimised &= optimised;
@@ -398,8 +398,10 @@ enum Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurement::claim::Bound;
+    use crate::measurement::claim::{Bound, SOLUTION};
+    use children::Interrupt;
     use engine::outcome::Outcome;
+    use std::path::Path;
 
     const CHAPTER_1: &str =
         include_str!("../../../../chapters/1-mutex-held-across-await/chapter.toml");
@@ -415,6 +417,7 @@ mod tests {
             purpose: Purpose::Claim,
             variant: PROBLEM.to_owned(),
             scenario: "saturated".to_owned(),
+            seed: 0,
             outcome,
             readings: [].into(),
             server_cpu_s: None,
@@ -460,6 +463,32 @@ mod tests {
         assert_eq!(load.users, 125);
         let longest = 8.0 * planned.effect_scenario().duration_s;
         assert!((load.duration_s - longest).abs() < 1e-9, "{load:?}");
+    }
+
+    #[test]
+    fn rounds_of_a_triplet_or_pair_send_at_the_same_moments() {
+        let file = chapter(CHAPTER_1);
+        for (number, order) in (0..).zip(statistics::triplets(3)) {
+            let steps = triplet(&file, SOLUTION, number, order);
+            assert!(steps.iter().all(|step| step.number == number));
+        }
+        for pair in beforehand(&file, SOLUTION).chunks(2) {
+            let [one, other] = pair else {
+                panic!("a round without a partner");
+            };
+            assert_ne!(one.variant, other.variant);
+            assert_eq!(one.number, other.number);
+        }
+        let interrupt = Interrupt::new();
+        let bench = Bench {
+            seed: 40,
+            ..Bench::new(Path::new("chapter1"), &file, &interrupt, &|_| ())
+        };
+        let seeds = [0, 1, 2].map(|number| {
+            let order = [Side::Base, Side::Change, Side::Again];
+            bench.seed_of(&triplet(&file, SOLUTION, number, order)[0])
+        });
+        assert_eq!(seeds, [40, 41, 42]);
     }
 
     #[test]

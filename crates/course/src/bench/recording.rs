@@ -88,6 +88,12 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
         "chapter {}, {}: {least:.0} s of load if the result is clear early, {most:.0} s if not, more if other programs disturb it",
         chapter.chapter, chapter.title
     ));
+    if chapter.comes_at_random() {
+        let seed = order.bench.seed;
+        say(&format!(
+            "requests come at random moments, other ones in each triplet: --seed {seed} repeats them"
+        ));
+    }
     let mut nginx = None;
     if order.before_nginx {
         nginx = Nginx::start(&order.bench, order.folder)?;

@@ -36,6 +36,8 @@ pub struct Bench<'a> {
     pub chapter: &'a ChapterFile,
     /// Seed of the servers' data, see [`Launch::data_seed`].
     pub data_seed: u64,
+    /// Seed of the random moments of the first pair's or triplet's loads; each further one has the next number.
+    pub seed: u64,
     /// CPUs of server and generator.
     pub placement: Placement,
     /// Ctrl-C.
@@ -110,6 +112,7 @@ impl<'a> Bench<'a> {
             arguments: &[],
             chapter,
             data_seed: 0,
+            seed: 0,
             placement: placement_of(chapter),
             interrupt,
             observer,
@@ -176,11 +179,17 @@ impl Bench<'_> {
         variant: &str,
         scenario: &str,
     ) -> Result<(Round, bool), RunError> {
-        let ran = self.run(&Step {
+        self.round_of(&Step {
             purpose,
             variant,
             scenario,
-        })?;
+            number: 0,
+        })
+    }
+
+    /// Runs a step of a plan like [`Bench::round`].
+    pub(crate) fn round_of(&self, step: &Step<'_>) -> Result<(Round, bool), RunError> {
+        let ran = self.run(step)?;
         match ran.uncounted {
             Some(error) => Err(error.into()),
             None => Ok((ran.observed.round, ran.optimised)),
@@ -203,8 +212,9 @@ impl Bench<'_> {
             purpose: Purpose::Baseline,
             variant: name.to_owned(),
             scenario: scenario.to_owned(),
+            seed: self.seed,
             wall_s: asked.whole_s(),
-            outcome: self.drive(target, &self.chapter.load_of(asked))?,
+            outcome: self.drive(target, &self.load_of(asked, self.seed))?,
             readings: BTreeMap::new(),
             server_cpu_s: None,
             throttled_s: None,
@@ -221,7 +231,7 @@ impl Bench<'_> {
     pub(crate) fn run(&self, step: &Step<'_>) -> Result<Ran, RunError> {
         let scenario = self.scenario(step.scenario)?;
         let kept = self.chapter.metrics();
-        let load = self.chapter.load_of(scenario);
+        let load = self.load_of(scenario, self.seed_of(step));
         let mut server = match step.purpose {
             Purpose::RootCause => self.counting().start(step.variant, scenario),
             _ => self.start(step.variant, scenario),
@@ -238,6 +248,7 @@ impl Bench<'_> {
             Err(error) => (Metrics::default(), Some(error)),
         };
         let mut round = watch.end(step, outcome, &after, kept);
+        round.seed = self.seed_of(step);
         round.connections = connections;
         let panics = server.panics();
         let ended = server.has_ended().then(|| server.why_ended());
@@ -251,6 +262,18 @@ impl Bench<'_> {
             uncounted,
         })
     }
+
+    /// Returns the seed of the random moments of a step's load.
+    pub(crate) fn seed_of(&self, step: &Step<'_>) -> u64 {
+        self.seed.wrapping_add(step.number.into())
+    }
+
+    fn load_of(&self, scenario: &Scenario, seed: u64) -> Traffic {
+        Traffic {
+            seed,
+            ..self.chapter.load_of(scenario)
+        }
+    }
 }
 
 /// A round to run.
@@ -261,6 +284,8 @@ pub(crate) struct Step<'a> {
     pub(crate) variant: &'a str,
     /// The scenario: its load, and the arguments of the server.
     pub(crate) scenario: &'a str,
+    /// Number of its pair or triplet, counted from 0. The rounds of one get the same seed.
+    pub(crate) number: u32,
 }
 
 impl Step<'_> {
@@ -333,6 +358,7 @@ impl Watch {
             purpose: step.purpose,
             variant: step.variant.to_owned(),
             scenario: step.scenario.to_owned(),
+            seed: 0,
             outcome,
             readings,
             server_cpu_s,

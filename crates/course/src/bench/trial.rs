@@ -111,6 +111,7 @@ fn plan<'a>(bench: &Bench<'a>, variant: &'a str, evidence: Evidence) -> Vec<Step
         purpose,
         variant,
         scenario,
+        number: 0,
     };
     let mut plan = vec![
         step(Purpose::Claim, PROBLEM, check),

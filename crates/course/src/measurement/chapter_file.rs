@@ -423,6 +423,12 @@ impl ChapterFile {
         })
     }
 
+    /// Returns whether the requests of some scenario come at random moments.
+    pub fn comes_at_random(&self) -> bool {
+        let mut scenarios = self.scenarios.values();
+        scenarios.any(|scenario| scenario.per_second > 0.0)
+    }
+
     /// Returns the named scenario. [`ChapterFile::parse`] checks that every scenario that the file refers to
     /// exists.
     pub fn scenario(&self, name: &str) -> Option<&Scenario> {

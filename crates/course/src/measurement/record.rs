@@ -93,6 +93,10 @@ pub struct Round {
     pub variant: String,
     /// The scenario of the load: a key of the chapter's `[scenarios]`, or `load`.
     pub scenario: String,
+    /// Seed of the load's random moments. The three rounds of a triplet have the same, and another triplet has another.
+    /// Older records lack it: all of their rounds had seed 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seed: u64,
     /// Outcome at the generator.
     pub outcome: Outcome,
     /// Counters of the server, by their names on `/metrics`.
@@ -110,6 +114,12 @@ pub struct Round {
     /// Connections over time, of rounds that were run for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connections: Vec<ConnectionsAt>,
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(seed: &u64) -> bool {
+    *seed == 0
 }
 
 /// Connections of a server, counted at one moment.

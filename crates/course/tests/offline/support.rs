@@ -62,6 +62,7 @@ pub(crate) fn round(
         purpose,
         variant: variant.to_owned(),
         scenario: scenario.to_owned(),
+        seed: 0,
         wall_s: outcome.seconds + 0.5,
         connections: Vec::new(),
         outcome,

@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
                 chapter.number
             );
         } else {
-            record(&workshop, chapter)?;
+            record(&workshop, chapter, options.seed)?;
         }
     }
     if options.chapters.is_empty() && (options.verify || options.derive) {
@@ -50,11 +50,12 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
 }
 
 /// Measures a chapter and puts the record in place of the old one.
-fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
+fn record(workshop: &Workshop, chapter: &Chapter, seed: Option<u32>) -> Result<(), CliError> {
     let folder = workshop.captures(chapter.number);
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
     let order = Order {
+        seed,
         profiles: true,
         matrix: true,
         counts: true,

@@ -72,6 +72,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         let order = Order {
             command: command(options, chapter.number),
             variant: options.variant.clone(),
+            seed: options.seed,
             triplets: options.triplets,
             profiles: !options.no_profiles,
             matrix: options.matrix,

@@ -1,14 +1,13 @@
 //! Requests to a reader's own service, as the command line gives them: `/checkout/{1..5000} x3`.
 
 use std::fs;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::load::{Protocol, Tls};
 use engine::login::Login;
-use engine::traffic::{Arrivals, Paced, Part, Route, Rule, Spacing, Traffic};
+use engine::traffic::{Arrivals, Paced, Part, Route, Rule, Spacing, Traffic, fresh_seed};
 use engine::url::Url;
 use http::{HeaderName, HeaderValue};
 
@@ -226,12 +225,6 @@ pub(crate) fn traffic(
         traffic.seed = fresh_seed().into();
     }
     Ok(traffic)
-}
-
-/// Returns a random seed that is short enough to type.
-fn fresh_seed() -> u32 {
-    let keys = RandomState::new();
-    u32::try_from(keys.build_hasher().finish() % 1_000_000).unwrap_or_default()
 }
 
 /// Returns whether some of a load's requests are due at random moments.

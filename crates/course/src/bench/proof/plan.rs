@@ -34,21 +34,24 @@ pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step
     }
     let mut steps = Vec::new();
     for (other, purpose, scenario, pairs) in plan {
-        for variant in statistics::abba(PROBLEM, other, pairs) {
+        let variants = statistics::abba(PROBLEM, other, pairs);
+        for (place, variant) in (0..).zip(variants) {
             steps.push(Step {
                 purpose,
                 variant,
                 scenario,
+                number: place / 2,
             });
         }
     }
     steps
 }
 
-/// Plans a triplet of the effect: problem, fix, and the fix again, in this order.
+/// Plans triplet `number` of the effect: problem, fix, and the fix again, in this order.
 pub(super) fn triplet<'a>(
     chapter: &'a ChapterFile,
     fix: &'a str,
+    number: u32,
     order: [Side; 3],
 ) -> [Step<'a>; 3] {
     let scenario = chapter.claims.effect().scenario();
@@ -62,6 +65,7 @@ pub(super) fn triplet<'a>(
             purpose,
             variant,
             scenario,
+            number,
         }
     })
 }
@@ -96,12 +100,14 @@ pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
     };
     let mut steps = Vec::new();
     for scenario in &matrix.scenarios {
-        let forwards = matrix.variants.iter();
-        for variant in forwards.clone().chain(forwards.rev()) {
+        let forwards = matrix.variants.iter().map(|variant| (variant, 0));
+        let backwards = matrix.variants.iter().rev().map(|variant| (variant, 1));
+        for (variant, number) in forwards.chain(backwards) {
             steps.push(Step {
                 purpose: Purpose::Matrix,
                 variant,
                 scenario,
+                number,
             });
         }
     }
