@@ -1,8 +1,9 @@
 //! CPU time that a run lacked, and the decision whether that may be to blame.
 //!
-//! A fix looks worse than it is if other programs take CPU time from the server or the load generator. It
-//! also does if the generator has no CPU time left. So a fix that reaches its claim all the same has reached
-//! it, and one that falls short may still be right. A proof and a check use the same rule.
+//! A fix may look worse than it is if other programs take CPU time from the server or the load generator, or if
+//! the generator has no CPU time left. So a fix that falls short may still be right. A proof and a check use the
+//! same rule. Whether a fix may also look better than it is, [`Noise`](crate::measurement::chapter_file::Noise)
+//! says for each chapter.
 
 use crate::measurement::record::Round;
 use engine::outcome::GeneratorFacts;
@@ -85,10 +86,24 @@ pub(crate) struct Disturbance {
 impl Machine {
     /// Finds the worst disturbance in rounds, each with a name that a reader can find it by.
     pub(crate) fn during<'r>(rounds: impl Iterator<Item = (String, &'r Round)>) -> Self {
+        Self::worst(rounds, |_| true)
+    }
+
+    /// Finds the worst disturbance by other programs, as [`Machine::during`] finds that by any cause.
+    pub(crate) fn beside_others<'r>(rounds: impl Iterator<Item = (String, &'r Round)>) -> Self {
+        Self::worst(rounds, |cause| {
+            !matches!(cause, Cause::GeneratorBound { .. })
+        })
+    }
+
+    fn worst<'r>(
+        rounds: impl Iterator<Item = (String, &'r Round)>,
+        counts: impl Fn(&Cause) -> bool,
+    ) -> Self {
         let mut machine = Self::Unknown;
         let mut most = TOLD;
         for (name, round) in rounds {
-            for cause in Cause::of(round) {
+            for cause in Cause::of(round).filter(&counts) {
                 if machine == Self::Unknown {
                     machine = Self::Quiet;
                 }

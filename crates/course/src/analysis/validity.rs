@@ -2,7 +2,7 @@
 
 use crate::measurement::{
     chapter_file::{ChapterFile, Conditions, Scenario},
-    claim::PROBLEM,
+    claim::{PROBLEM, Role},
     record::{Purpose, Record, Round},
 };
 use children::environment::Environment;
@@ -64,6 +64,16 @@ pub(crate) fn missing(findings: &[Finding], effect: &Finding) -> Option<String> 
 /// Returns the rounds that a verdict rests on, each with a name that a reader can find it by.
 pub(crate) fn judged(record: &Record) -> impl Iterator<Item = (String, &Round)> {
     named(record, Round::is_judged)
+}
+
+/// Returns the rounds that the effects rest on, each with a name.
+pub(crate) fn of_effects(record: &Record) -> impl Iterator<Item = (String, &Round)> {
+    let claims = &record.chapter.claims;
+    judged(record).filter(|(_, round)| {
+        let mut effects = claims.of(Role::Effect);
+        matches!(round.purpose, Purpose::Claim | Purpose::Equal)
+            && effects.any(|effect| effect.scenario() == round.scenario)
+    })
 }
 
 /// Returns the rounds that were set aside, each with a name.

@@ -134,7 +134,7 @@ impl Run<'_> {
     /// - Inconclusive: the machine cannot show it, or no gain is visible.
     /// - Refuted: the gain is smaller than claimed. Inconclusive: it may be smaller, or the machine may be
     ///   the cause.
-    /// - Inconclusive: another claim does not hold.
+    /// - Inconclusive: another claim does not hold, or other programs may have made the gain look larger.
     /// - Proved.
     fn judge(&self) -> Verdict<VerdictKind> {
         if let Some(spoiled) = self.spoiled() {
@@ -213,8 +213,22 @@ impl Run<'_> {
             counted(root_cause, root_cause.problem),
             counted(root_cause, root_cause.fix),
         );
-        let reason = match self.machine.blame() {
-            Some(blame) if self.machine.was_busy() => {
+        let others = Machine::beside_others(validity::of_effects(record));
+        if let Some(how) = record.chapter.noise.flatters()
+            && others.was_busy()
+        {
+            let flattered = Run {
+                machine: &others,
+                ..*self
+            };
+            let seen = format!(
+                "{measured}, where at least {claimed} was claimed, but the machine was busy, {how}."
+            );
+            return flattered.undecided(&seen, Remedy::AnotherRun);
+        }
+        let machine = Machine::during(validity::of_effects(record));
+        let reason = match machine.blame() {
+            Some(blame) if machine.was_busy() => {
                 format!(
                     "{}: at least {} times better, {claims}. The machine was busy, so the real gain may be larger: {blame}.",
                     effect.claim.label(),

@@ -48,6 +48,8 @@ pub struct ChapterFile {
     /// Minutes that a reader needs for all pages of the chapter.
     #[serde(deserialize_with = "checked::some")]
     pub minutes: u32,
+    /// Direction in which noise pushes the chapter's effects.
+    pub noise: Noise,
     /// Answers to the chapter's predictions, which no earlier page of the book may give away. A record leaves
     /// them out.
     #[serde(default, skip_serializing)]
@@ -110,6 +112,29 @@ pub struct ChapterFile {
     /// Figures published elsewhere.
     #[serde(default)]
     pub reference: Vec<Reference>,
+}
+
+/// Direction in which a busy machine pushes a measured gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Noise {
+    /// A fix looks worse than it is, so that a measured gain is a lower bound.
+    Down,
+    /// The problem suffers more than its fix, so that a fix looks better than it is.
+    Up,
+    /// One or the other, by what the other programs hit.
+    Both,
+}
+
+impl Noise {
+    /// Formats a clause on how noise may flatter a fix; `None` if it cannot.
+    pub fn flatters(self) -> Option<&'static str> {
+        match self {
+            Self::Down => None,
+            Self::Up => Some("which makes the gain look larger"),
+            Self::Both => Some("which can make the gain look larger or smaller"),
+        }
+    }
 }
 
 /// A table of variants (rows) and scenarios (columns), which `capture` measures. It shows more than the one

@@ -8,6 +8,7 @@ use course::analysis::{
     verdict::{Analysis, VerdictKind, analyse},
 };
 use course::measurement::{
+    chapter_file::Noise,
     claim::{Bound, Claim, Claims, LoadMetric, PROBLEM, Quantity, Role, SOLUTION},
     law::{CPUS, Law},
     record::{Purpose, Record, Round},
@@ -310,6 +311,57 @@ fn a_busy_machine_makes_a_gain_a_lower_bound() {
     };
     let analysis = changed(missed, Proved, &["at least"]);
     assert_eq!(predicted(&analysis, PUBLISHED).holds, None);
+}
+
+#[test]
+fn a_busy_machine_decides_no_gain_that_noise_may_have_made() {
+    for (noise, words) in [
+        (Noise::Up, "which makes the gain look larger"),
+        (
+            Noise::Both,
+            "which can make the gain look larger or smaller",
+        ),
+    ] {
+        let pushed = |record: &mut Record, edit: fn(&mut Round)| {
+            record.chapter.noise = noise;
+            busy(record, edit);
+        };
+        let all = [
+            "not decided: other programs took 83 % of the load generator's CPU in round 1 ",
+            "Close them and run this again. Requests per second: 893 times better",
+            "where at least 300 was claimed, but the machine was busy",
+            words,
+            "The fix looks right so far: peak calls in flight inside the database: 1,000",
+        ];
+        changed(|record| pushed(record, waited), Inconclusive, &all);
+        // A count is no gain.
+        let one_at_a_time = |record: &mut Record| {
+            pushed(record, waited);
+            counts(record, SOLUTION, IN_FLIGHT, 1.0);
+        };
+        changed(one_at_a_time, Refuted, &["root cause contradicts"]);
+        changed(|record| pushed(record, |_| ()), Proved, &["95 % interval"]);
+        // Rounds that no effect rests on cannot have pushed it.
+        let elsewhere = |round: &mut Round| {
+            if round.scenario == PUBLISHED {
+                waited(round);
+            }
+        };
+        let analysis = changed(
+            |record| pushed(record, elsewhere),
+            Proved,
+            &["95 % interval"],
+        );
+        assert!(!analysis.verdict.reason.contains("busy"));
+        // A generator that is the limit of the fix alone can only hide a part of the gain.
+        let bound = |round: &mut Round| {
+            if round.variant == SOLUTION {
+                round.outcome.generator.cpu_share = Some(0.97);
+            }
+        };
+        let words = ["at least 892 times better", "used 97 % of its CPU"];
+        changed(|record| pushed(record, bound), Proved, &words);
+    }
 }
 
 #[test]
