@@ -189,6 +189,11 @@ pub struct PhaseOutcome {
 }
 
 impl PhaseOutcome {
+    /// Returns requests per second that came, without retries.
+    pub fn offered(&self) -> f64 {
+        (self.first_attempts + self.unsent) as f64 / self.seconds
+    }
+
     /// Returns requests per second that were answered in time.
     pub fn goodput(&self) -> f64 {
         self.in_time as f64 / self.seconds

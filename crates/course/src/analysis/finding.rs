@@ -9,7 +9,7 @@ use crate::measurement::{
 };
 
 use crate::analysis::measured::{Measured, gains};
-use crate::analysis::prediction::{self, Inputs, Prediction, in_scenario};
+use crate::analysis::prediction::{self, Inputs, Prediction};
 
 /// Smallest share of a required count of users for which a busy machine may be to blame. Below it, no machine
 /// is: it does not turn a thousand calls into one.
@@ -63,7 +63,7 @@ impl Finding {
                 looks: record.looks_at(claim.scenario()),
             };
             findings.push(if claim.role == Role::Prediction {
-                let predicted = in_scenario(&record.chapter, claim.scenario(), inputs);
+                let predicted = prediction::of_record(record, claim.scenario(), inputs);
                 let apart = prediction::apart(record, claim, &measured, predicted.as_ref());
                 Self::of_prediction(claim, &measured, predicted.as_ref(), apart)
             } else {

@@ -14,6 +14,7 @@ use crate::measurement::{
 };
 
 use crate::analysis::measured::{Measured, gains};
+use engine::traffic::Phase;
 
 /// Prediction of a law for one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -234,10 +235,13 @@ pub(crate) fn apart(
             };
             Some(fixes.mean()?.over(law))
         }
-        // The length of a call was measured in the same rounds as the gain.
+        // The length of a call was measured in the same rounds as the gain, and so was what was asked.
         Law::Little {
             measured_by: Some(counter),
-            problem_in_flight,
+            ..
+        }
+        | Law::Overload {
+            measured_by: counter,
             ..
         } => {
             let scenario = record.chapter.scenario(claim.scenario())?;
@@ -245,11 +249,14 @@ pub(crate) fn apart(
             for together in measured.compared {
                 let together = together.as_ref()?;
                 let (problem, fixes) = together.figures(&claim.quantity)?;
-                let call_ms = 1e3 * together.problem.readings.get(counter)?;
-                let (users, think) = (scenario.users, scenario.think_s);
-                let predicted = laws::little(call_ms, *problem_in_flight, users, think).ratio;
+                let inputs = Inputs {
+                    call_s: Some(*together.problem.readings.get(counter)?),
+                    ..Inputs::default()
+                };
+                let scenario = offered(scenario, &[together.problem]);
+                let of_these = self::predicted(law, &scenario, inputs)?;
                 apart.add(
-                    &[problem * predicted],
+                    &[problem * of_these.ratio],
                     &fixes,
                     claim.quantity.larger_is_better(),
                 )?;
@@ -258,6 +265,41 @@ pub(crate) fn apart(
         }
         _ => Some(gains.mean()?.over(Mean::exactly(predicted.ratio)?)),
     }
+}
+
+/// Replaces the rates of an open loop by those at which requests came in the problem's `rounds`: for each phase the
+/// median. Requests that come at random are more or fewer than was asked, and a law of queues depends on the difference
+/// to the capacity.
+pub(crate) fn offered(scenario: &Scenario, rounds: &[&Round]) -> Scenario {
+    let mut phases = Vec::new();
+    let problem = rounds.iter().find(|round| round.variant == PROBLEM);
+    let count = problem.map_or(0, |round| round.outcome.phases.len());
+    for place in 0..count {
+        let came = median_of(rounds, PROBLEM, |round| {
+            let phase = round.outcome.phases.get(place)?;
+            Some(phase.offered())
+        });
+        let seconds = problem.map(|round| round.outcome.phases[place].seconds);
+        if let (Some(came), Some(seconds)) = (came, seconds) {
+            let share = came / scenario.per_second;
+            phases.push(Phase { share, seconds });
+        }
+    }
+    if scenario.per_second == 0.0 || phases.len() < scenario.phases.len().max(1) {
+        return scenario.clone();
+    }
+    Scenario {
+        phases,
+        ..scenario.clone()
+    }
+}
+
+/// Predicts what the fix gains in the named scenario of a record, like [`in_scenario`], from the requests that came.
+pub(crate) fn of_record(record: &Record, scenario: &str, inputs: Inputs) -> Option<Prediction> {
+    let mut chapter = record.chapter.clone();
+    let asked = chapter.scenarios.get_mut(scenario)?;
+    *asked = offered(asked, &record.claimed_in(scenario));
+    in_scenario(&chapter, scenario, inputs)
 }
 
 /// Explains in a sentence why there is nothing to gain on the machine that was measured; `None` if there is.

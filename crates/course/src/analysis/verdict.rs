@@ -14,7 +14,7 @@ use statistics::verdict::Verdict;
 use crate::analysis::{
     finding::Finding,
     machine::Machine,
-    prediction::{Inputs, Prediction, nothing_to_gain, predicted},
+    prediction::{Inputs, Prediction, nothing_to_gain, offered, predicted},
     validity::{self, lack},
 };
 
@@ -86,8 +86,10 @@ pub fn analyse(record: &Record) -> Analysis {
             }
         }
     }
+    let effect = chapter.claims.effect().scenario();
+    let scenario = offered(chapter.effect_scenario(), &record.claimed_in(effect));
     let mut analysis = Analysis {
-        prediction: predicted(&chapter.law, chapter.effect_scenario(), Inputs::of(record)),
+        prediction: predicted(&chapter.law, &scenario, Inputs::of(record)),
         findings,
         verdict: verdict(
             VerdictKind::Invalid,
@@ -399,7 +401,7 @@ fn shortfall(finding: &Finding) -> Option<(String, Remedy)> {
         let broken = format!(
             "{}: {} in the {side}, {} was claimed.",
             claim.label(),
-            claim.unit.text(figure),
+            claim.quantity.text(claim.unit, figure),
             claim_bound(finding, bound),
         );
         return Some((broken, Remedy::TheEdit));
@@ -439,7 +441,8 @@ fn share_or_times(ratio: f64) -> String {
 
 /// Formats a bound in words, in the claim's unit.
 pub fn claim_bound(finding: &Finding, bound: Bound) -> String {
-    bound.in_words_of(finding.claim.unit.text(bound.limit(finding.users)))
+    let claim = &finding.claim;
+    bound.in_words_of(claim.quantity.text(claim.unit, bound.limit(finding.users)))
 }
 
 /// Formats the sentence about a count that breaks its bound.

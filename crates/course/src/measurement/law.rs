@@ -96,7 +96,8 @@ pub enum Law {
     ///
     /// Clients wait for the scenario's `give_up_after_s`. In a queue without a bound, those are answered in time who
     /// find one that is shorter than that allows. If the queue is never longer, everything that leaves is in time. The
-    /// prediction is the ratio of the two goodputs over the scenario's phases.
+    /// prediction is the ratio of the two goodputs over the scenario's phases. λ is the rate at which requests really
+    /// came: at random, a twentieth more than was asked can double the excess over the capacity.
     Overload {
         /// Requests that are served at once.
         #[serde(deserialize_with = "checked::some")]

@@ -74,7 +74,8 @@ fn row(record: &Record, finding: &Finding) -> Row {
     let (label, remark) = match claim.role {
         Role::Prediction => return prediction(record, finding),
         Role::RootCause => ("Root cause", bounds_in_words(finding, &record.variant)),
-        Role::Effect => ("Effect", effect_in_words(finding)),
+        Role::Effect if claim.ratio.is_some() => ("Effect", effect_in_words(finding)),
+        Role::Effect => ("Effect", bounds_in_words(finding, &record.variant)),
         Role::Guardrail if claim.ratio.is_some() => ("Guardrail", kept_in_words(finding)),
         Role::Guardrail => ("Guardrail", bounds_in_words(finding, &record.variant)),
     };

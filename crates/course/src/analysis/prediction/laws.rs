@@ -146,11 +146,16 @@ pub(super) fn overload(permits: u32, hold_s: f64, scenario: &Scenario) -> Option
         return None;
     }
     let ratio = at_best / in_time;
+    let rates: Vec<String> = phases
+        .iter()
+        .map(|phase| figures::count((scenario.per_second * phase.share).round()))
+        .collect();
     let sentence = format!(
-        "{permits} permits, each held for {}, let {} requests per second pass. The queue grows to {}, and {} of the last \
-         phase pass before answers are in time again; with a bounded queue {} times as many are.",
+        "{permits} permits, each held for {}, let {} requests per second pass, and {} come. The queue grows to {}, and {} of \
+         the last phase pass before answers are in time again; with a bounded queue {} times as many are.",
         figures::milliseconds(1e3 * hold_s),
         figures::count(capacity.round()),
+        rates.join(", then "),
         figures::count(grown.round()),
         figures::milliseconds(1e3 * late_s),
         figures::ratio(ratio)

@@ -102,9 +102,14 @@ impl TryFrom<Vec<Claim>> for Claims {
                     "the root cause `{quantity}` needs a bound for `problem` and one for `solution`"
                 ));
             }
-            if claim.role == Role::Effect && !claim.ratio.as_ref().is_some_and(is_gain) {
+            let has_bounds =
+                claim.ratio.is_none() && claim.problem.is_some() && claim.solution.is_some();
+            if claim.role == Role::Effect
+                && !has_bounds
+                && !claim.ratio.as_ref().is_some_and(is_gain)
+            {
                 return Err(format!(
-                    "the effect `{quantity}` needs a `ratio` such as `>= 2`"
+                    "the effect `{quantity}` needs a `ratio` such as `>= 2`, or bounds for `problem` and `solution`"
                 ));
             }
             if claim.role == Role::Guardrail && claim.solution.is_none() && claim.ratio.is_none() {

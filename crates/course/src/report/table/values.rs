@@ -10,7 +10,7 @@ use crate::analysis::{
     verdict::Analysis,
 };
 use crate::measurement::{
-    claim::{LoadMetric, PROBLEM, Role},
+    claim::{LoadMetric, PROBLEM, Quantity, Role},
     record::{Purpose, Record, Round},
 };
 use drawing::profile::Profile;
@@ -78,8 +78,15 @@ impl Values {
     fn run(&mut self, record: &Record, analysis: &Analysis) {
         self.add("verdict", analysis.verdict.kind.to_string());
         self.add("reason", analysis.verdict.reason.clone());
-        let users = record.chapter.effect_scenario().users;
-        self.add("users", figures::count(users.into()));
+        let scenario = record.chapter.effect_scenario();
+        self.add("users", figures::count(scenario.users.into()));
+        if scenario.per_second > 0.0 {
+            let came = prediction::offered(scenario, &record.effect_rounds());
+            for (number, phase) in (1..).zip(&came.phases) {
+                let name = format!("came-in-phase-{number}");
+                self.add(&name, figures::percent(phase.share));
+            }
+        }
     }
 
     /// Adds the claims in the effect's scenario.
@@ -120,6 +127,14 @@ impl Values {
             ] {
                 let median = median_text(record, metric, variant);
                 self.add(&format!("{variant}-{name}"), median);
+            }
+            for claim in record.chapter.claims.of(Role::Effect).skip(1) {
+                if let Quantity::Metric(metric) = claim.quantity
+                    && claim.scenario() == record.chapter.claims.effect().scenario()
+                {
+                    let name = format!("{variant}-{}", metric.key().replace('_', "-"));
+                    self.add(&name, median_text(record, metric, variant));
+                }
             }
             let cpu = cpu_of(&record.effect_rounds(), variant);
             self.add(&format!("{variant}-cpu-per-request"), micros(cpu));

@@ -1,13 +1,20 @@
 //! Predictions of the laws at their edges. Predictions for the chapters as they are written are committed
 //! with their captures, sentences included, and another test derives them again.
 
-use course::analysis::prediction::{Inputs, in_scenario, predicted};
+use course::analysis::{
+    prediction::{Inputs, in_scenario, predicted},
+    verdict::analyse,
+};
 use course::measurement::{
     chapter_file::{ChapterFile, Scenario},
+    claim::Role,
     law::Law,
+    record::{Purpose, Record, Round},
 };
 
 use engine::traffic::Phase;
+use rand::{Rng as _, SeedableRng as _};
+use rand_pcg::Pcg64;
 
 use crate::support::chapter;
 
@@ -153,4 +160,140 @@ fn what_was_measured_on_one_server_predicts_nothing_of_another() {
     let plain = in_scenario(&file, "published", inputs).unwrap();
     assert!((plain.ratio - 30.0).abs() < 1e-9);
     assert_eq!(in_scenario(&file, "tls", inputs), None);
+}
+
+/// Chapter 10's record, in whose rounds of the effect these numbers of requests came in burst and calm, triplet by
+/// triplet, and a call took 20 ms.
+fn with_arrivals(came: [[u64; 2]; 6]) -> Record {
+    let path = "../../flamegraphs/chapter10/capture.json";
+    let mut record = Record::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let is_effects = |round: &&mut Round| {
+        let is_judged = matches!(round.purpose, Purpose::Claim | Purpose::Equal);
+        is_judged && round.scenario == "burst"
+    };
+    for (place, round) in record.rounds.iter_mut().filter(is_effects).enumerate() {
+        for (phase, first_attempts) in round.outcome.phases.iter_mut().zip(came[place / 3]) {
+            phase.first_attempts = first_attempts;
+        }
+        round
+            .readings
+            .insert("database_call_seconds".to_owned(), 0.02);
+    }
+    record
+}
+
+#[test]
+fn overload_is_predicted_from_the_requests_that_came() {
+    let asked = with_arrivals([[1_920, 800]; 6]);
+    let prediction = analyse(&asked).prediction.unwrap();
+    let chapter = &asked.chapter;
+    let by_the_file = predicted(&chapter.law, chapter.effect_scenario(), Inputs::default());
+    assert!((prediction.ratio / by_the_file.unwrap().ratio - 1.0).abs() < 1e-9);
+    assert!(
+        prediction.sentence.contains("480, then 200 come"),
+        "{prediction:?}"
+    );
+    let more = analyse(&with_arrivals([[2_048, 828]; 6]))
+        .prediction
+        .unwrap();
+    assert!(more.sentence.contains("512, then 207 come"), "{more:?}");
+    assert!(more.ratio > 1.2 * prediction.ratio, "{more:?}");
+}
+
+#[test]
+fn the_scatter_of_arrivals_is_in_the_interval_of_the_prediction() {
+    let width = |came| {
+        let analysis = analyse(&with_arrivals(came));
+        let finding = analysis.of(Role::Prediction).next().unwrap().clone();
+        let (low, high) = finding.interval.unwrap();
+        high / low
+    };
+    let [calm, busy] = [[1_920, 800], [2_048, 828]];
+    let scattered = width([calm, busy, calm, busy, calm, busy]);
+    assert!(scattered > 1.2 * width([calm; 6]), "{scattered}");
+}
+
+/// Length of a call of chapter 10's record, in seconds.
+const CALL_S: f64 = 0.0211;
+
+/// Counts the answers in time of a queue before eight permits, with at most `longest` waiting.
+fn answers_in_time(arrivals: &[f64], longest: usize) -> f64 {
+    let (mut free_at, mut waiting) = ([0.0_f64; 8], Vec::<f64>::new());
+    let mut in_time = 0.0;
+    for &came in arrivals {
+        waiting.retain(|starts| *starts > came);
+        if waiting.len() >= longest {
+            continue;
+        }
+        let first = free_at.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
+        let starts = first.max(came);
+        *first = starts + CALL_S;
+        waiting.push(starts);
+        let answered = starts + CALL_S;
+        if answered - came <= 0.25 && answered <= 8.0 {
+            in_time += 1.0;
+        }
+    }
+    in_time
+}
+
+/// Simulates chapter 10's burst at random moments: the figures that its page, its file and its law rest on.
+#[test]
+fn simulated_bursts_gain_what_the_law_predicts() {
+    let file = include_str!("../../../../../chapters/10-overload/chapter.toml");
+    let file = ChapterFile::parse(file, "chapter.toml", 2).unwrap();
+    let mut burst = file.scenario("burst").unwrap().clone();
+    let inputs = Inputs {
+        call_s: Some(CALL_S),
+        ..Inputs::default()
+    };
+    let mut random = Pcg64::seed_from_u64(10);
+    let (mut gains, mut apart) = (Vec::new(), Vec::new());
+    for _ in 0..1_000 {
+        let (mut arrivals, mut phases) = (Vec::new(), Vec::new());
+        for (rate, begins) in [(480.0, 0.0), (200.0, 4.0)] {
+            let (mut now, before) = (begins, arrivals.len());
+            loop {
+                let drawn = (f64::from(random.next_u32()) + 0.5) / 2.0_f64.powi(32);
+                now -= drawn.ln() / rate;
+                if now >= begins + 4.0 {
+                    break;
+                }
+                arrivals.push(now);
+            }
+            let came = (arrivals.len() - before) as f64 / 4.0;
+            phases.push(Phase {
+                share: came / burst.per_second,
+                seconds: 4.0,
+            });
+        }
+        burst.phases = phases;
+        let gain = answers_in_time(&arrivals, 40) / answers_in_time(&arrivals, usize::MAX);
+        let by_law = predicted(&file.law, &burst, inputs).unwrap().ratio;
+        gains.push(gain.ln());
+        apart.push((gain / by_law).ln());
+    }
+    let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
+    let deviation = |logs: &[f64]| {
+        let squares = logs.iter().map(|log| (log - mean(logs)).powi(2));
+        (squares.sum::<f64>() / logs.len() as f64).sqrt()
+    };
+    let least = gains.iter().copied().fold(f64::INFINITY, f64::min).exp();
+    let most = gains.iter().copied().fold(0.0, f64::max).exp();
+    let said = format!(
+        "gain {:.2}, {least:.2} to {most:.2}, deviation {:.3}; off {:.3}, deviation {:.3}",
+        mean(&gains).exp(),
+        deviation(&gains),
+        mean(&apart),
+        deviation(&apart)
+    );
+    println!("{said}");
+    assert!((2.65..2.85).contains(&mean(&gains).exp()), "{said}");
+    assert!(
+        (1.8..2.2).contains(&least) && (3.8..4.6).contains(&most),
+        "{said}"
+    );
+    assert!((0.11..0.15).contains(&deviation(&gains)), "{said}");
+    assert!(mean(&apart).abs() < 0.04, "{said}");
+    assert!((0.07..0.10).contains(&deviation(&apart)), "{said}");
 }

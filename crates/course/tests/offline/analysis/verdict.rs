@@ -559,6 +559,28 @@ fn a_further_effect_is_judged_by_its_worst_pair() {
 }
 
 #[test]
+fn a_further_effect_may_have_bounds_in_place_of_a_ratio() {
+    let latency = |record: &mut Record, at_most: f64| {
+        claiming(record, |claims| {
+            let mut other = claims[1].clone();
+            other.quantity = Quantity::Metric(LoadMetric::P50Ms);
+            other.ratio = None;
+            other.problem = Some(Bound::at_least(500.0));
+            other.solution = Some(Bound::at_most(at_most));
+            claims.push(other);
+        });
+    };
+    let analysis = changed(|record| latency(record, 60.0), Proved, &[]);
+    let finding = analysis.of(Role::Effect).last().unwrap();
+    assert_eq!((finding.ratio, finding.holds), (None, Some(true)));
+    let words = [
+        "median latency: 53.",
+        "ms in the fix, at most 40.0 ms was claimed",
+    ];
+    changed(|record| latency(record, 40.0), Inconclusive, &words);
+}
+
+#[test]
 fn a_machine_that_cannot_show_it_is_told_so() {
     let regions = |record: &mut Record| record.chapter.conditions.numa_nodes_at_least = 2;
     changed(regions, Inconclusive, &["this machine", "NUMA nodes"]);

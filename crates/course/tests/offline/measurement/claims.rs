@@ -76,6 +76,20 @@ fn a_claim_that_nothing_can_break_is_refused() {
 }
 
 #[test]
+fn a_further_effect_needs_a_ratio_or_both_bounds() {
+    for (bounds, is_enough) in [
+        ("ratio = \">= 3\"", true),
+        ("problem = \">= 600\"\nsolution = \"<= 200\"", true),
+        ("problem = \">= 600\"", false),
+        ("solution = \"<= 200\"", false),
+    ] {
+        let claim = format!("[[claims]]\nrole = \"effect\"\nquantity = \"p99_ms\"\n{bounds}\n");
+        let read = with(CHAPTER_1, "[check]", &format!("{claim}\n[check]"));
+        assert_eq!(read.is_ok(), is_enough, "{bounds}");
+    }
+}
+
+#[test]
 fn what_a_claim_leaves_out_it_takes_from_the_effect() {
     let file = parse(CHAPTER_1).unwrap();
     assert_eq!(file.claims.root_cause().scenario(), "saturated");
