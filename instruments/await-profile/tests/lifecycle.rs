@@ -22,14 +22,26 @@ fn brief() -> ProfileOptions {
         .deadlines(["lifecycle::Deadline"])
 }
 
-/// Returns the folded stacks of waits, without lines and weights. On a busy machine the request may still
-/// be on its way to its wait, or wait alone until its children have begun.
+/// Returns the folded stacks of waits, without lines and weights, once two profiles agree. On a busy machine the request may
+/// still be on its way to its wait, or wait alone until its children have begun.
 async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<String> {
     let profiler = AwaitProfiler::new().armed();
     tokio::spawn(profiler.wrap("GET /", request));
     while profiler.in_flight() == 0 {
         yield_now().await;
     }
+    let mut before = shapes_now(&profiler).await;
+    for _ in 0..20 {
+        let now = shapes_now(&profiler).await;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    before
+}
+
+async fn shapes_now(profiler: &AwaitProfiler) -> Vec<String> {
     let profile = profiler.profile(brief()).await.unwrap();
     let places = profile.shares(Frames::Own);
     let is_wait = |leaf: &String| !leaf.starts_with('(');
