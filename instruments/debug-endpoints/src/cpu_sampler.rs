@@ -75,6 +75,7 @@ fn sample(
         }
         std::thread::sleep(PAUSE.min(duration.saturating_sub(start.elapsed())));
         sampler.read();
+        sampler.yield_to_another_profiler();
     }
     let (duration, cpu_time) = (start.elapsed(), before.elapsed());
     sampler.timers.clear();
@@ -101,6 +102,8 @@ struct Sampler {
     started: u64,
     /// Reason why some thread has no timer.
     without_timer: Option<String>,
+    /// True if the service has installed a handler of its own since.
+    has_yielded: bool,
     without_stack: u64,
     names: HashMap<i32, String>,
     /// Each stack with its number, and how often it was seen.
@@ -128,6 +131,7 @@ impl Sampler {
             own: own_tid(),
             started: 0,
             without_timer: None,
+            has_yielded: false,
             without_stack: 0,
             names: HashMap::new(),
             seen: HashMap::new(),
@@ -151,6 +155,9 @@ impl Sampler {
 
     /// Gives new threads a timer, and reads the tables of new files.
     fn look(&mut self) -> io::Result<()> {
+        if self.has_yielded {
+            return Ok(());
+        }
         let threads = threads()?;
         self.unwinder.look();
         self.timers.retain(|tid, _| threads.contains(tid));
@@ -178,6 +185,15 @@ impl Sampler {
             }
         }
         Ok(())
+    }
+
+    /// Ends all timers if the service has installed a handler of its own: their signals would go to that one, or end the
+    /// service once it is removed.
+    fn yield_to_another_profiler(&mut self) {
+        if !self.has_yielded && !self.handler.is_in_force() {
+            self.has_yielded = true;
+            self.timers.clear();
+        }
     }
 
     /// Counts the samples that were taken since the last call.
@@ -258,6 +274,11 @@ impl Sampler {
                 "{} samples have no callers: the system does not allow process_vm_readv, as some seccomp profiles do.",
                 self.without_stack
             ));
+        }
+        if self.has_yielded {
+            notes.push(
+                "This profile ended early: the service began a profiler of its own, which handles SIGPROF.".to_owned(),
+            );
         }
         if let Some(why) = &self.without_timer {
             notes.push(format!("Some threads are missing: {why}."));

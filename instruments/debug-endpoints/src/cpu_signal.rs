@@ -273,7 +273,7 @@ fn registers(context: &libc::ucontext_t) -> [u64; 4] {
     [all.pc, all.sp, all.regs[29], all.regs[30]]
 }
 
-/// The installed handler. Dropping this removes it; drop all timers before.
+/// The installed handler. Dropping this removes it, unless the service has installed another; drop all timers before.
 pub(crate) struct Handler {
     room: &'static Room,
     before: libc::sigaction,
@@ -295,19 +295,24 @@ impl Handler {
         room.read(|_| ());
         room.lost.store(0, Ordering::Relaxed);
         let before = disposition().map_err(NoHandler::Io)?;
-        if ![libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction) {
+        // Another profiler that began during an earlier profile has put this handler back when it ended.
+        if ![libc::SIG_DFL, libc::SIG_IGN, own_handler()].contains(&before.sa_sigaction) {
             return Err(NoHandler::InUse);
         }
         // SAFETY: it is integers and a set of signals, which zero is a value of.
         let mut action: libc::sigaction = unsafe { zeroed() };
-        let handler = handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_sigaction = own_handler();
         // The handler runs on a thread's alternate stack if it has one, as Rust's threads do: its own may be small.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
         // SAFETY: the set is this function's. No handler of the service's interrupts this one.
         unsafe { libc::sigfillset(&raw mut action.sa_mask) };
-        set(&action).map_err(NoHandler::Io)?;
+        exchange(&action).map_err(NoHandler::Io)?;
         Ok(Self { room, before })
+    }
+
+    /// Returns whether the handler is still installed. The service may have begun a profiler of its own.
+    pub(crate) fn is_in_force(&self) -> bool {
+        disposition().is_ok_and(|now| now.sa_sigaction == own_handler())
     }
 
     /// Passes each sample that was taken since the last call to `each`.
@@ -323,11 +328,22 @@ impl Handler {
 
 impl Drop for Handler {
     fn drop(&mut self) {
-        let mut ignore = self.before;
-        ignore.sa_sigaction = libc::SIG_IGN;
-        // A signal that is still pending would end the process once nobody handles it: ignoring it discards it.
-        let _ = set(&ignore);
-        let _ = set(&self.before);
+        // A profiler that the service began during this profile keeps its handler: without one, its next signal would end
+        // the service.
+        if self.is_in_force() {
+            let mut ignore = self.before;
+            ignore.sa_sigaction = libc::SIG_IGN;
+            // A signal that is still pending would end the process once nobody handles it: ignoring it discards it.
+            match exchange(&ignore) {
+                Ok(other) if other.sa_sigaction != own_handler() => {
+                    // It began between the two calls.
+                    let _ = exchange(&other);
+                }
+                _ => {
+                    let _ = exchange(&self.before);
+                }
+            }
+        }
         // SAFETY: it is the memory that was mapped. A handler that is still at work finds zeros there, or loses them.
         unsafe {
             libc::madvise(
@@ -352,12 +368,21 @@ fn disposition() -> io::Result<libc::sigaction> {
     }
 }
 
-fn set(action: &libc::sigaction) -> io::Result<()> {
-    // SAFETY: it is this module's handler or what was in force before, so it may be called.
-    let failed = unsafe { libc::sigaction(libc::SIGPROF, action, null_mut()) };
+/// Installs an action on the signal, and returns the one that was in force before.
+fn exchange(action: &libc::sigaction) -> io::Result<libc::sigaction> {
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: it is this module's handler or what was in force before, so it may be called. The action before is written
+    // to `before`, which has room for it.
+    let failed = unsafe { libc::sigaction(libc::SIGPROF, action, before.as_mut_ptr()) };
     if failed == 0 {
-        Ok(())
+        // SAFETY: it was written.
+        Ok(unsafe { before.assume_init() })
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Returns this module's handler, as the system compares it.
+fn own_handler() -> libc::sighandler_t {
+    handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as libc::sighandler_t
 }

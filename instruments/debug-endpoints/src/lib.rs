@@ -111,7 +111,8 @@
 //!
 //! For a CPU profile, a timer of each thread's CPU time sends SIGPROF to that thread. The handler copies registers and
 //! up to 64 KiB of the stack; it takes no lock and allocates nothing. The profiler refuses to run beside another
-//! handler of SIGPROF.
+//! handler of SIGPROF. If the service begins a profiler of its own during a profile, the profile ends early, and leaves
+//! that handler in force.
 //!
 //! # Heap profiles in production
 //!

@@ -5,7 +5,7 @@
 mod common;
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -136,6 +136,113 @@ fn a_profile_keeps_off_the_handler_of_another_profiler() {
     assert_eq!(ask(admin, PROFILE).status, 200);
 }
 
+/// Signals that the handler of a test's own profiler has had.
+static HITS: AtomicU32 = AtomicU32::new(0);
+
+/// A profiler of the service's own, as pprof-rs is one: a handler and a timer.
+struct OwnProfiler {
+    signal: libc::c_int,
+    timer: libc::c_uint,
+}
+
+impl OwnProfiler {
+    fn begin(signal: libc::c_int, timer: libc::c_uint) -> Self {
+        extern "C" fn counts(_: libc::c_int) {
+            HITS.fetch_add(1, Ordering::Relaxed);
+        }
+        HITS.store(0, Ordering::Relaxed);
+        let handler = counts as extern "C" fn(libc::c_int);
+        // SAFETY: the handler only counts.
+        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+        let profiler = Self { signal, timer };
+        profiler.fires_every(2_000);
+        profiler
+    }
+
+    fn fires_every(&self, microseconds: libc::suseconds_t) {
+        let time = libc::timeval {
+            tv_sec: 0,
+            tv_usec: microseconds,
+        };
+        let schedule = libc::itimerval {
+            it_interval: time,
+            it_value: time,
+        };
+        // SAFETY: it reads the schedule, and writes nothing.
+        unsafe { libc::syscall(libc::SYS_setitimer, self.timer, &raw const schedule, 0) };
+    }
+
+    /// Returns whether signals still arrive while this thread computes.
+    fn samples(&self) -> bool {
+        let before = HITS.load(Ordering::Relaxed);
+        computes_here(Duration::from_millis(200));
+        is_handled(self.signal) && HITS.load(Ordering::Relaxed) > before
+    }
+}
+
+impl Drop for OwnProfiler {
+    fn drop(&mut self) {
+        self.fires_every(0);
+        // SAFETY: it has no conditions. Ignoring the signal discards one that is still pending.
+        unsafe {
+            libc::signal(self.signal, libc::SIG_IGN);
+            libc::signal(self.signal, libc::SIG_DFL);
+        }
+    }
+}
+
+/// Waits until a profile of these endpoints handles its signal.
+fn wait_for_a_profile() {
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !is_handled(libc::SIGPROF) {
+        assert!(Instant::now() < patience, "no profile begins");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_profiler_that_the_service_begins_during_a_profile_outlives_it() {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let profile =
+        std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=2&format=folded"));
+    wait_for_a_profile();
+    let own = OwnProfiler::begin(libc::SIGPROF, libc::ITIMER_PROF.unsigned_abs());
+    let profile = profile.join().expect("answered");
+    assert_eq!(profile.status, 200, "{}", profile.text());
+    assert!(
+        profile.head.contains("began a profiler of its own"),
+        "{}",
+        profile.head
+    );
+    assert!(own.samples(), "its handler is gone");
+    drop(own);
+    assert_eq!(ask(admin, PROFILE).status, 200);
+}
+
+#[test]
+fn profilers_by_other_signals_sample_during_a_profile_and_after_it() {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    for (signal, timer) in [
+        (libc::SIGVTALRM, libc::ITIMER_VIRTUAL),
+        (libc::SIGALRM, libc::ITIMER_REAL),
+    ] {
+        let own = OwnProfiler::begin(signal, timer.unsigned_abs());
+        let profile = std::thread::spawn(move || ask(admin, PROFILE));
+        wait_for_a_profile();
+        assert!(own.samples(), "no signal {signal} during a profile");
+        let profile = profile.join().expect("answered");
+        assert_eq!(profile.status, 200, "{}", profile.text());
+        assert!(samples_of(&profile, "process::computes_here") > 0);
+        assert!(own.samples(), "no signal {signal} after a profile");
+    }
+}
+
 #[test]
 fn names_of_threads_move_nothing_in_a_terminal() {
     let _alone = ALONE.lock();
@@ -159,11 +266,7 @@ fn threads_that_begin_during_a_profile_are_in_it() {
         .expect("a free port");
     let profile =
         std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=3&format=folded"));
-    let patience = Instant::now() + Duration::from_secs(30);
-    while !is_handled(libc::SIGPROF) {
-        assert!(Instant::now() < patience, "no profile begins");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_for_a_profile();
     let late = Busy::begin("late");
     let profile = profile.join().expect("answered");
     drop(late);
