@@ -124,6 +124,7 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     // The cache is as large as the program's debug information.
     backtrace::clear_symbol_cache();
     let mut notes = sampled.notes;
+    notes.extend(sampled.why_unseen.clone());
     notes.extend(note(&known, &mappings));
     let note = match notes.as_slice() {
         [] => None,
@@ -148,14 +149,21 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     let for_rules = CpuSamples::new(by_thread, &sampled.moments, period, &mut names);
     let profile = CpuProfile {
         pprof: written.finish(sampled.began, sampled.duration),
-        idle: idle(busy, sampled.duration, sampled.cpu_time, sampled.frequency),
+        idle: idle(
+            busy + sampled.unseen,
+            sampled.duration,
+            sampled.cpu_time,
+            sampled.frequency,
+        ),
+        unseen: sampled.unseen,
+        why_unseen: sampled.why_unseen,
         stacks: folded(&stacks, &known, &mappings),
         note,
     };
     (profile, for_rules)
 }
 
-/// Returns the number of samples that idle CPUs would have given, beside `busy` ones.
+/// Returns the number of samples that idle CPUs would have given, beside `busy` ones, taken or missing.
 ///
 /// It takes the busy time from the process's CPU clock, not from the samples. Samples fall on the kernel's ticks, and
 /// work that a timer started on a tick is often done before the next.
@@ -164,7 +172,7 @@ fn idle(busy: u64, duration: Duration, cpu_time: Duration, frequency: u32) -> u6
     let possible = duration.as_secs_f64() * cpus;
     let used = cpu_time.as_secs_f64().min(possible);
     let idle = if busy == 0 {
-        possible * f64::from(frequency)
+        (possible - used) * f64::from(frequency)
     } else {
         busy as f64 * (possible / used.max(1e-6) - 1.0)
     };

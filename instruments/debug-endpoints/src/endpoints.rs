@@ -329,10 +329,12 @@ fn cpu_response(
 ) -> Result<Response, EndpointError> {
     let mut samples = HeaderMap::new();
     samples.insert("x-samples", HeaderValue::from(profile.samples()));
-    if let Some(note) = &profile.note
-        && let Ok(note) = HeaderValue::from_str(note)
-    {
-        samples.insert("x-note", note);
+    if let Some(note) = &profile.note {
+        // It has names of threads, which may be anything.
+        let note = printable(note).replace(['\n', '\t'], " ");
+        if let Ok(note) = HeaderValue::from_bytes(note.as_bytes()) {
+            samples.insert("x-note", note);
+        }
     }
     Ok(match format {
         Format::Pprof => {

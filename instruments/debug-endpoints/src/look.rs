@@ -66,6 +66,7 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     seen.descriptors = descriptors.ok();
     // Somebody may be taking one, and not every build can.
     if let Ok((profile, samples)) = cpu {
+        not_seen.extend(profile.why_unseen.clone());
         seen.cpu_profile = most(&profile);
         seen.cpu = Some(Arc::new(samples));
     }

@@ -243,6 +243,201 @@ fn profilers_by_other_signals_sample_during_a_profile_and_after_it() {
     }
 }
 
+/// A thread as C libraries start them: it computes until this is dropped.
+struct InC {
+    thread: libc::pthread_t,
+    orders: Box<Orders>,
+}
+
+#[derive(Default)]
+struct Orders {
+    name: &'static [u8],
+    /// Signals that it blocks.
+    blocks: &'static [libc::c_int],
+    /// Size of its stack, and whether it uses 8 KiB of it.
+    stack: usize,
+    uses_stack: bool,
+    /// Size of an alternate stack of its own; 0 for none.
+    alternate: usize,
+    is_over: AtomicBool,
+}
+
+impl InC {
+    fn begin(orders: Orders) -> Self {
+        let orders = Box::new(orders);
+        let given = std::ptr::from_ref(&*orders).cast_mut().cast();
+        // SAFETY: the attributes and the number are written before they are read. The thread ends before its orders do.
+        unsafe {
+            let mut attributes = std::mem::zeroed();
+            libc::pthread_attr_init(&raw mut attributes);
+            libc::pthread_attr_setstacksize(&raw mut attributes, orders.stack);
+            let mut thread = 0;
+            let failed = libc::pthread_create(&raw mut thread, &raw const attributes, in_c, given);
+            assert_eq!(failed, 0, "no thread");
+            Self { thread, orders }
+        }
+    }
+}
+
+impl Drop for InC {
+    fn drop(&mut self) {
+        self.orders.is_over.store(true, Ordering::Relaxed);
+        // SAFETY: it is joined once.
+        unsafe { libc::pthread_join(self.thread, std::ptr::null_mut()) };
+    }
+}
+
+extern "C" fn in_c(orders: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: they outlive this thread. The calls take what they are given, and concern this thread alone.
+    let orders = unsafe {
+        let orders = &*orders.cast::<Orders>();
+        libc::prctl(libc::PR_SET_NAME, orders.name.as_ptr());
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in orders.blocks {
+            libc::sigaddset(&raw mut set, *signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        if orders.alternate > 0 {
+            let alternate = libc::stack_t {
+                ss_sp: libc::malloc(orders.alternate),
+                ss_flags: 0,
+                ss_size: orders.alternate,
+            };
+            let failed = libc::sigaltstack(&raw const alternate, std::ptr::null_mut());
+            assert_eq!(failed, 0, "no alternate stack");
+        }
+        orders
+    };
+    if orders.uses_stack {
+        burns_deep_down(&orders.is_over);
+    } else {
+        burns_in_c(&orders.is_over);
+    }
+    std::ptr::null_mut()
+}
+
+#[inline(never)]
+fn burns_deep_down(is_over: &AtomicBool) {
+    let used = std::mem::MaybeUninit::<[u8; 8192]>::uninit();
+    black_box(used.as_ptr());
+    burns_in_c(is_over);
+    black_box(used.as_ptr());
+}
+
+#[inline(never)]
+fn burns_in_c(is_over: &AtomicBool) {
+    let mut sum = 0_u64;
+    while !is_over.load(Ordering::Relaxed) {
+        sum = black_box(sum).wrapping_mul(31).wrapping_add(7);
+    }
+}
+
+/// Returns a profile of two seconds with idle time, in which this thread computes.
+fn profile_of(orders: Orders) -> Answer {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let thread = InC::begin(orders);
+    let profile = ask(
+        admin,
+        "/debug/pprof/profile?seconds=2&format=folded&idle=true",
+    );
+    drop(thread);
+    assert_eq!(profile.status, 200, "{}", profile.text());
+    profile
+}
+
+/// Asserts that a thread is in the profile for most of the CPU time that is not idle, and returns the head of the answer.
+fn seen(profile: &Answer, thread: &str) -> String {
+    let of_thread = samples_of(profile, thread);
+    let busy = samples_of(profile, "") - samples_of(profile, "[idle]");
+    assert!(
+        of_thread * 2 > busy,
+        "{of_thread} of {busy} are {thread}: {}{}",
+        profile.head,
+        profile.text()
+    );
+    assert!(
+        samples_of(profile, "process::burns_in_c") * 2 > of_thread,
+        "no names: {}",
+        profile.text()
+    );
+    profile.head.clone()
+}
+
+const LARGE: usize = 1 << 20;
+const STOPPED: &str = "were stopped for each sample instead";
+
+#[test]
+fn a_thread_whose_small_stack_is_half_full_survives_a_profile_and_is_in_it() {
+    let small = |stack| {
+        profile_of(Orders {
+            name: b"little\0",
+            stack,
+            uses_stack: true,
+            ..Orders::default()
+        })
+    };
+    let head = seen(&small(16 << 10), "little;");
+    assert!(
+        head.contains(STOPPED) && head.contains("instead: little."),
+        "{head}"
+    );
+    // One with room gets the signal.
+    let head = seen(&small(LARGE), "little;");
+    assert!(!head.contains(STOPPED), "{head}");
+}
+
+#[test]
+fn a_thread_with_a_small_alternate_stack_survives_a_profile_and_is_in_it() {
+    let with = |alternate| {
+        profile_of(Orders {
+            name: b"alternate\0",
+            stack: LARGE,
+            alternate,
+            ..Orders::default()
+        })
+    };
+    let head = seen(&with(4096), "alternate;");
+    assert!(head.contains("instead: alternate."), "{head}");
+    let head = seen(&with(64 << 10), "alternate;");
+    assert!(!head.contains(STOPPED), "{head}");
+}
+
+#[test]
+fn a_thread_that_blocks_the_signal_is_in_the_profile() {
+    const ALL: &[libc::c_int] = &[
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGCHLD,
+        libc::SIGALRM,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGPIPE,
+    ];
+    for (blocks, is_stopped) in [
+        (ALL, true),
+        (&[libc::SIGPROF], true),
+        (&[libc::SIGALRM], false),
+    ] {
+        let profile = profile_of(Orders {
+            name: "de\u{1b}äf\0".as_bytes(),
+            stack: LARGE,
+            blocks,
+            ..Orders::default()
+        });
+        let head = seen(&profile, "de\\u001bäf;");
+        assert_eq!(head.contains("instead: de\\u001bäf."), is_stopped, "{head}");
+    }
+    // No signal is left that would end the service now.
+    assert_eq!(status("ShdPnd:", 16), 0);
+}
+
 #[test]
 fn names_of_threads_move_nothing_in_a_terminal() {
     let _alone = ALONE.lock();

@@ -3,9 +3,11 @@
 mod calls;
 mod resolve;
 mod sampler;
+mod single;
 mod stops;
 mod unwinder;
 
 pub use resolve::{NamedFrame, Names};
 pub use sampler::{Samples, sample};
+pub use single::{Stopped, Stopper};
 pub use unwinder::Unwinder;

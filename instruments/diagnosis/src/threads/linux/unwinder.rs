@@ -17,6 +17,14 @@ use crate::maps::{self, Part};
 /// Most callers of one stack; further ones are left out.
 const DEEPEST: usize = 512;
 
+/// Room on a stack, in bytes, below which a signal may not fit. A signal takes up to 12 KiB, by the registers that the CPU
+/// has, and the thread may go deeper before it comes.
+const ROOM: u64 = 64 << 10;
+
+/// Most bytes of the alternate stacks that Rust's standard library gives its threads. Between parts that nobody may
+/// access, they look like stacks.
+const ALTERNATE_STACK: u64 = 12 << 10;
+
 /// Finder of callers, by the tables of the files that it has read.
 pub struct Unwinder {
     process: Process,
@@ -26,6 +34,8 @@ pub struct Unwinder {
     known: HashSet<u64>,
     /// Parts of memory that may hold stacks, in order.
     pub(crate) stacks: Vec<(u64, u64)>,
+    /// Those of them that begin where nobody may access memory, as the stacks of threads do.
+    guarded: Vec<(u64, u64)>,
 }
 
 impl Unwinder {
@@ -37,6 +47,7 @@ impl Unwinder {
             cache: CacheNative::new(),
             known: HashSet::new(),
             stacks: Vec::new(),
+            guarded: Vec::new(),
         }
     }
 
@@ -44,10 +55,18 @@ impl Unwinder {
     pub fn look(&mut self) {
         let maps = maps::read(self.process);
         self.stacks.clear();
+        self.guarded.clear();
         let mut base = (0, "");
+        let mut end_of_guard = 0;
         for part in maps.lines().filter_map(Part::parse) {
             if part.permissions.starts_with("rw") {
                 self.stacks.push((part.start, part.end));
+                if part.start == end_of_guard && !part.name.starts_with('/') {
+                    self.guarded.push((part.start, part.end));
+                }
+            }
+            if part.permissions.starts_with("---") {
+                end_of_guard = part.end;
             }
             // The first part of a file holds its header.
             if part.offset == 0 && part.name != base.1 {
@@ -62,6 +81,18 @@ impl Unwinder {
                 self.native.add_module(module);
             }
         }
+    }
+
+    /// Returns whether there is a part of memory that looks like a small stack.
+    pub fn has_small_stacks(&self) -> bool {
+        let mut guarded = self.guarded.iter();
+        guarded.any(|(start, end)| (ALTERNATE_STACK + 1..ROOM).contains(&(end - start)))
+    }
+
+    /// Returns whether a thread with this stack pointer has too little room on its stack for a signal.
+    pub fn has_little_room(&self, pointer: u64) -> bool {
+        let mut guarded = self.guarded.iter();
+        guarded.any(|(start, end)| (*start..*end.min(&(start + ROOM))).contains(&pointer))
     }
 
     /// Reads the tables of the file whose code is in `part`, and whose header is in memory at `base`.
