@@ -454,6 +454,31 @@ fn names_of_threads_move_nothing_in_a_terminal() {
 }
 
 #[test]
+fn threads_whose_names_are_no_text_are_shown() {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    // The system keeps 15 bytes, so it cuts this name inside its eighth letter.
+    let cut = Busy::begin("работники");
+    let other = InC::begin(Orders {
+        name: b"tail\xff\0",
+        stack: LARGE,
+        ..Orders::default()
+    });
+    for path in [
+        "/debug/pprof/profile?seconds=1&format=folded",
+        "/debug/threads?seconds=0.5",
+    ] {
+        let text = ask(admin, path).text();
+        for name in ["работни\u{fffd};", "tail\u{fffd};"] {
+            assert!(text.contains(name), "no {name} in {path}: {text}");
+        }
+    }
+    drop((cut, other));
+}
+
+#[test]
 fn threads_that_begin_during_a_profile_are_in_it() {
     let _alone = ALONE.lock();
     let admin = DebugEndpoints::new()

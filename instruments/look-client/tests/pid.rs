@@ -24,7 +24,13 @@ impl Program {
     /// Starts a program, and waits until it says that it is ready.
     fn start(program: &Path, fault: &str) -> Self {
         let mut command = Command::new(program);
-        let mut child = command.arg(fault).stdout(Stdio::piped()).spawn().unwrap();
+        command.arg(fault);
+        Self::begin(command)
+    }
+
+    /// Starts a command, and waits until its program says that it is ready.
+    fn begin(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let output = child.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
@@ -119,6 +125,17 @@ fn a_place_that_computes_is_named() {
 
     let said = Program::start(&example("threads"), "pauses").look("3");
     assert!(!said.contains(computes), "{said}");
+}
+
+#[test]
+fn a_process_and_threads_whose_names_the_system_cuts_inside_a_letter_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("работники");
+    fs::copy(example("threads"), &program).unwrap();
+    let program = Program::start(&program, "named");
+    program.look_for("3", &["работни\u{fffd}", "computes all the time"]);
+    let output = look(&["--name", "работники", "--seconds", "1"]);
+    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]

@@ -234,7 +234,7 @@ impl Sampler {
 
     /// Returns a thread that has to be examined closely. A thread that still sleeps is counted at once.
     fn moved(&mut self, tid: i32) -> Option<Moved> {
-        let file = |name| fs::read_to_string(self.process.path(&format!("task/{tid}/{name}")));
+        let file = |name| self.process.text(&format!("task/{tid}/{name}"));
         let stat = file("stat").ok()?;
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
         let state = rest
@@ -404,7 +404,7 @@ fn restarted(wchan: &str) -> Option<i64> {
 
 /// Returns the reason why a process cannot be traced.
 pub(super) fn why_refused(process: Process, error: i32) -> String {
-    let status = fs::read_to_string(process.path("status")).unwrap_or_default();
+    let status = process.text("status").unwrap_or_default();
     let tracer = status
         .lines()
         .find_map(|line| line.strip_prefix("TracerPid:"));
