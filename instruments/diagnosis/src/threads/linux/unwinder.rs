@@ -11,11 +11,15 @@ use framehop::{
 };
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 
+use super::program::ProgramFile;
 use crate::Process;
 use crate::maps::{self, Part};
 
 /// Most callers of one stack; further ones are left out.
 const DEEPEST: usize = 512;
+
+/// Size of the largest table of callers that is read, in bytes. Browsers have tables of some 30 MiB.
+const LARGEST_TABLE: u64 = 128 << 20;
 
 /// Room on a stack, in bytes, below which a signal may not fit. A signal takes up to 12 KiB, by the registers that the CPU
 /// has, and the thread may go deeper before it comes.
@@ -101,8 +105,8 @@ impl Unwinder {
             let memory = self.memory(part.start, part.end)?;
             return module(&*memory, base, part);
         }
-        let file = File::open(self.file(part.name)).ok()?;
-        module(&ReadCache::new(file), base, part)
+        let program = ProgramFile::open(self.file(part.name)).ok()?;
+        module(&ReadCache::new(program.file), base, part)
     }
 
     /// Returns the path by which a file of the process is opened here; the process may be in a container.
@@ -163,7 +167,12 @@ fn module<'a>(file: impl ReadRef<'a>, base: u64, part: &Part<'_>) -> Option<Modu
         let section = file.section_by_name(name)?;
         Some(section.address()..section.address() + section.size())
     };
-    let data = |name| Some(file.section_by_name(name)?.data().ok()?.to_vec());
+    let data = |name| {
+        let section = file
+            .section_by_name(name)
+            .filter(|section| section.size() <= LARGEST_TABLE)?;
+        Some(section.data().ok()?.to_vec())
+    };
     let sections = ExplicitModuleSectionInfo {
         // The base is zero, unless the program is not position-independent.
         base_svma: file.segments().map(|part| part.address()).min()? & !0xfff,
