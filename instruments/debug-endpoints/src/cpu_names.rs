@@ -1,9 +1,10 @@
 //! Names of the functions at a CPU profile's addresses, and the profile as pprof's protobuf.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use await_profile::profile_proto::{self as proto, Builder};
 use await_profile::{is_foreign, portable};
@@ -15,6 +16,9 @@ use diagnosis::threads::{CpuSamples, NamedFrame, Names};
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_samples::{Sampled, Stack};
 use crate::missing_names;
+
+/// Longest time for which names are looked up. Each takes allocations, which may wait for those of the service's threads.
+const LONGEST_NAMES: Duration = Duration::from_secs(15);
 
 /// One function at an address.
 pub(crate) struct Function {
@@ -109,8 +113,19 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     let mut stacks = sampled.stacks;
     let mappings = Mapping::all();
     let mut known: HashMap<usize, Functions> = HashMap::new();
-    for &address in stacks.iter().flat_map(|stack| &stack.addresses) {
-        known.entry(address).or_insert_with(|| functions(address));
+    let began = Instant::now();
+    let mut unnamed = 0;
+    // The most frequent stacks come first, in case that there is no time for all.
+    let mut by_samples: Vec<&Stack> = stacks.iter().collect();
+    by_samples.sort_by_key(|stack| Reverse(stack.samples));
+    for &address in by_samples.iter().flat_map(|stack| &stack.addresses) {
+        known.entry(address).or_insert_with(|| {
+            if began.elapsed() < LONGEST_NAMES {
+                return functions(address);
+            }
+            unnamed += 1;
+            Vec::new()
+        });
     }
     for stack in &mut stacks {
         let mut names: Vec<&str> = Vec::new();
@@ -125,7 +140,15 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     backtrace::clear_symbol_cache();
     let mut notes = sampled.notes;
     notes.extend(sampled.why_unseen.clone());
-    notes.extend(note(&known, &mappings));
+    if unnamed > 0 {
+        notes.push(format!(
+            "{unnamed} of {} addresses have no names, because looking names up took over {} s.",
+            known.len(),
+            LONGEST_NAMES.as_secs()
+        ));
+    } else {
+        notes.extend(note(&known, &mappings));
+    }
     let note = match notes.as_slice() {
         [] => None,
         notes => Some(notes.join(" ")),

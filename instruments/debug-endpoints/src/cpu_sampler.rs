@@ -12,7 +12,7 @@ use cpu_time::{ProcessTime, ThreadTime};
 use diagnosis::Process;
 use diagnosis::threads::{CpuMoment, CpuSamples, Unwinder};
 
-use crate::cpu_apart::{Apart, blocks_the_signal, listed};
+use crate::cpu_apart::{Apart, LONGEST, blocks_the_signal, listed};
 use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_samples::{Sampled, Stack};
@@ -30,6 +30,13 @@ const PAUSE_OF_LOOKS: Duration = Duration::from_millis(50);
 
 /// Pause after a look for threads, as a multiple of the look's own time, so that looks take at most 1/50 of a CPU.
 const PART_OF_LOOKS: u32 = 50;
+
+/// Longest time from the end of a profile to its answer.
+const PATIENCE: Duration = Duration::from_secs(55);
+
+/// Longest time before a profile begins. In a process of many threads that allocate, each allocation of this thread's may
+/// wait for theirs.
+const LONGEST_START: Duration = Duration::from_secs(1);
 
 /// Most different stacks that one profile keeps, of about half a kilobyte each.
 const MOST_STACKS: usize = 50_000;
@@ -63,7 +70,14 @@ pub(crate) async fn record(
             Err(EndpointError::failed("nobody waits for it"))
         }
     });
-    profile.await?
+    match tokio::time::timeout(duration + PATIENCE, profile).await {
+        Ok(profile) => profile?,
+        Err(_) => Err(EndpointError::Unavailable(format!(
+            "the profile was not ready {} s after its end: its thread waits for a CPU, or for the allocator, which many \
+             threads of this process use. Take it from outside, with perf",
+            PATIENCE.as_secs()
+        ))),
+    }
 }
 
 fn sample(
@@ -79,8 +93,11 @@ fn sample(
         let now = Instant::now();
         if looks_due <= now {
             // If no file descriptor is left, threads that began since are not seen for now.
-            let _ = sampler.look();
-            looks_due = now + PAUSE_OF_LOOKS.max(now.elapsed() * PART_OF_LOOKS);
+            let _ = sampler.look(LONGEST);
+            looks_due = now + PAUSE_OF_LOOKS;
+            if !sampler.is_behind {
+                looks_due = looks_due.max(now + now.elapsed() * PART_OF_LOOKS);
+            }
         }
         std::thread::sleep(PAUSE.min(duration.saturating_sub(start.elapsed())));
         sampler.read();
@@ -117,6 +134,8 @@ struct Sampler {
     frequency: u32,
     own: i32,
     started: u64,
+    /// True if the last look had no time for all threads.
+    is_behind: bool,
     /// Reason why some thread has no timer.
     without_timer: Option<String>,
     /// True if the service has installed a handler of its own since.
@@ -186,13 +205,14 @@ impl Sampler {
             frequency: frequency.min(ticks_per_second()),
             own: own_tid(),
             started: 0,
+            is_behind: false,
             without_timer: None,
             has_yielded: false,
             without_stack: 0,
             counted: Counted::default(),
         };
         // Read the tables before the time begins; that takes longer than a later look.
-        sampler.look().map_err(|error| {
+        sampler.look(LONGEST_START).map_err(|error| {
             EndpointError::Unavailable(format!(
                 "the threads of this process cannot be listed ({error}): a CPU profile needs /proc and some file descriptors"
             ))
@@ -208,7 +228,8 @@ impl Sampler {
     }
 
     /// Gives new threads a timer, and reads the tables of new files.
-    fn look(&mut self) -> io::Result<()> {
+    /// It stops giving timers after `longest`, and then goes on at the next look.
+    fn look(&mut self, longest: Duration) -> io::Result<()> {
         if self.has_yielded {
             return Ok(());
         }
@@ -217,12 +238,17 @@ impl Sampler {
         self.timers.retain(|tid, _| threads.contains(tid));
         self.apart.retain(|tid| threads.contains(&tid));
         self.set_apart();
-        let period = self.period();
+        let (period, began) = (self.period(), Instant::now());
+        self.is_behind = false;
         for tid in threads {
             if tid == self.own || self.timers.contains_key(&tid) || self.apart.has(tid) {
                 continue;
             }
             let Some(used) = used_by(tid) else { continue };
+            if began.elapsed() > longest {
+                self.is_behind = true;
+                break;
+            }
             let name = name_of(tid).unwrap_or_default();
             self.counted.names.insert(tid, name);
             match self.apart.has_small_stack(tid, &mut self.unwinder) {
