@@ -1,7 +1,40 @@
 //! Size of the live memory: allocated and not freed, by the allocator's own count.
 #![allow(unsafe_code)]
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use cpu_time::ThreadTime;
+
+/// Longest time that a question may take of which more follow. Threads that allocate wait for that long.
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// Time for which the allocator is left alone after a question took longer.
+const REST: Duration = Duration::from_secs(600);
+
+/// End of the time for which glibc is left alone.
+static RESTS_UNTIL: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Returns whether glibc is left alone, because a question took it too long a short time ago.
+pub(crate) fn rests() -> bool {
+    let until = *RESTS_UNTIL.lock().unwrap_or_else(PoisonError::into_inner);
+    until.is_some_and(|until| Instant::now() < until)
+}
+
+/// Asks glibc, unless it is left alone. The time is that of the calling thread on a CPU, which does not count other
+/// programs.
+fn ask<T>(question: impl FnOnce() -> Option<T>) -> Option<T> {
+    if rests() {
+        return None;
+    }
+    let began = ThreadTime::now();
+    let answer = question();
+    if began.elapsed() > LONGEST_PAUSE {
+        let mut until = RESTS_UNTIL.lock().unwrap_or_else(PoisonError::into_inner);
+        *until = Some(Instant::now() + REST);
+    }
+    answer
+}
 
 /// Allocator that counts live memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -35,18 +68,22 @@ impl Allocator {
         after > before + SIZE as u64 / 2
     }
 
-    /// Gives unused pages back to the system. Glibc holds the lock of an arena while it does so.
+    /// Gives unused pages back to the system. Glibc holds the lock of an arena while it does so, and is left alone if that
+    /// took long.
     pub(crate) fn give_back(self) {
         if self == Self::Glibc {
-            trim();
+            ask(|| {
+                trim();
+                Some(())
+            });
         }
     }
 
     /// Returns the number of live bytes. Glibc holds the lock of each arena while it walks through the arena's free
-    /// pieces: some tenths of a second for a million of them.
+    /// pieces: some tenths of a second for a million of them. After such a time it is left alone, and the answer is `None`.
     pub(crate) fn live(self) -> Option<u64> {
         match self {
-            Self::Glibc => glibc(),
+            Self::Glibc => ask(glibc),
             Self::Jemalloc => jemalloc(),
         }
     }

@@ -1,9 +1,10 @@
 //! Names of the functions at a CPU profile's addresses, and the profile as pprof's protobuf.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use await_profile::profile_proto::{self as proto, Builder};
 use await_profile::{is_foreign, portable};
@@ -15,6 +16,9 @@ use diagnosis::threads::{CpuSamples, NamedFrame, Names};
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_samples::{Sampled, Stack};
 use crate::missing_names;
+
+/// Longest time for which names are looked up. Each takes allocations, which may wait for those of the service's threads.
+const LONGEST_NAMES: Duration = Duration::from_secs(15);
 
 /// One function at an address.
 pub(crate) struct Function {
@@ -109,8 +113,19 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     let mut stacks = sampled.stacks;
     let mappings = Mapping::all();
     let mut known: HashMap<usize, Functions> = HashMap::new();
-    for &address in stacks.iter().flat_map(|stack| &stack.addresses) {
-        known.entry(address).or_insert_with(|| functions(address));
+    let began = Instant::now();
+    let mut unnamed = 0;
+    // The most frequent stacks come first, in case that there is no time for all.
+    let mut by_samples: Vec<&Stack> = stacks.iter().collect();
+    by_samples.sort_by_key(|stack| Reverse(stack.samples));
+    for &address in by_samples.iter().flat_map(|stack| &stack.addresses) {
+        known.entry(address).or_insert_with(|| {
+            if began.elapsed() < LONGEST_NAMES {
+                return functions(address);
+            }
+            unnamed += 1;
+            Vec::new()
+        });
     }
     for stack in &mut stacks {
         let mut names: Vec<&str> = Vec::new();
@@ -124,7 +139,16 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     // The cache is as large as the program's debug information.
     backtrace::clear_symbol_cache();
     let mut notes = sampled.notes;
-    notes.extend(note(&known, &mappings));
+    notes.extend(sampled.why_unseen.clone());
+    if unnamed > 0 {
+        notes.push(format!(
+            "{unnamed} of {} addresses have no names, because looking names up took over {} s.",
+            known.len(),
+            LONGEST_NAMES.as_secs()
+        ));
+    } else {
+        notes.extend(note(&known, &mappings));
+    }
     let note = match notes.as_slice() {
         [] => None,
         notes => Some(notes.join(" ")),
@@ -148,14 +172,21 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
     let for_rules = CpuSamples::new(by_thread, &sampled.moments, period, &mut names);
     let profile = CpuProfile {
         pprof: written.finish(sampled.began, sampled.duration),
-        idle: idle(busy, sampled.duration, sampled.cpu_time, sampled.frequency),
+        idle: idle(
+            busy + sampled.unseen,
+            sampled.duration,
+            sampled.cpu_time,
+            sampled.frequency,
+        ),
+        unseen: sampled.unseen,
+        why_unseen: sampled.why_unseen,
         stacks: folded(&stacks, &known, &mappings),
         note,
     };
     (profile, for_rules)
 }
 
-/// Returns the number of samples that idle CPUs would have given, beside `busy` ones.
+/// Returns the number of samples that idle CPUs would have given, beside `busy` ones, taken or missing.
 ///
 /// It takes the busy time from the process's CPU clock, not from the samples. Samples fall on the kernel's ticks, and
 /// work that a timer started on a tick is often done before the next.
@@ -164,7 +195,7 @@ fn idle(busy: u64, duration: Duration, cpu_time: Duration, frequency: u32) -> u6
     let possible = duration.as_secs_f64() * cpus;
     let used = cpu_time.as_secs_f64().min(possible);
     let idle = if busy == 0 {
-        possible * f64::from(frequency)
+        (possible - used) * f64::from(frequency)
     } else {
         busy as f64 * (possible / used.max(1e-6) - 1.0)
     };

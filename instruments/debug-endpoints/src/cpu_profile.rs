@@ -5,6 +5,9 @@ use crate::error::EndpointError;
 /// Frame for the time in which CPUs had nothing to do; the drawing makes it grey.
 const IDLE: &str = "[idle]";
 
+/// Frame for the CPU time of which no sample was taken.
+const UNSEEN: &str = "[not seen]";
+
 /// A finished CPU profile, with names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CpuProfile {
@@ -16,6 +19,10 @@ pub(crate) struct CpuProfile {
     pub(crate) note: Option<String>,
     /// Samples that idle CPUs would have given in the same time.
     pub(crate) idle: u64,
+    /// Samples that are missing for the CPU time that threads used; 0 if these are few.
+    pub(crate) unseen: u64,
+    /// A sentence on them, which is also in the note.
+    pub(crate) why_unseen: Option<String>,
 }
 
 impl CpuProfile {
@@ -24,7 +31,8 @@ impl CpuProfile {
         self.stacks.iter().map(|(_, samples)| samples).sum()
     }
 
-    /// Returns folded stacks, a line each. `idle` adds a line for the time in which CPUs were idle.
+    /// Returns folded stacks, a line each. `idle` adds a line for the time in which CPUs were idle, and one for CPU time of
+    /// which no sample was taken.
     pub(crate) fn folded(&self, idle: bool) -> String {
         let mut lines = Vec::new();
         for (stack, samples) in &self.stacks {
@@ -33,6 +41,9 @@ impl CpuProfile {
         lines.sort_unstable();
         if idle && self.idle > 0 {
             lines.insert(0, format!("{IDLE} {}\n", self.idle));
+        }
+        if idle && self.unseen > 0 {
+            lines.insert(0, format!("{UNSEEN} {}\n", self.unseen));
         }
         lines.concat()
     }

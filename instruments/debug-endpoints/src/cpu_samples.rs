@@ -17,6 +17,10 @@ pub(crate) struct Sampled {
     pub(crate) frequency: u32,
     /// Sentences that a reader has to know, if any.
     pub(crate) notes: Vec<String>,
+    /// Samples that are missing for the CPU time that threads used; 0 if these are few.
+    pub(crate) unseen: u64,
+    /// A sentence on them.
+    pub(crate) why_unseen: Option<String>,
 }
 
 /// One stack: its thread by name and number, its addresses from the innermost outwards, and its number of samples.

@@ -15,13 +15,19 @@ use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 
 /// Most bytes of a stack that are copied; callers beyond are not seen.
 const STACK_BYTES: usize = 64 << 10;
 
 /// Samples for which there is room until they are read: enough for 64 CPUs in 20 ms, at 99 a second each.
 const SLOTS: usize = 128;
+
+/// Bytes of an alternate stack that the handler needs, with room to spare.
+const ROOM_OF_HANDLER: usize = 2048;
+
+/// Thread whose alternate stack had no room for the handler the last time that there was such a one; 0 if there was none.
+static WITHOUT_ROOM: AtomicI32 = AtomicI32::new(0);
 
 /// State of a slot that is free.
 const FREE: u8 = 0;
@@ -236,22 +242,38 @@ struct OfTimer {
 
 const _: () = assert!(size_of::<OfTimer>() <= size_of::<libc::siginfo_t>());
 
+/// Takes a sample, unless the thread has an alternate stack of its own that is nearly full: the kernel puts the registers
+/// there, and only they have to fit. This function needs little room itself.
 extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: it is the calling thread's; the code that was interrupted may be about to read it.
-    let errno = unsafe { &mut *libc::__errno_location() };
-    let before = *errno;
     // SAFETY: the kernel passes what it says of the signal, of which this is the beginning.
     let of_timer = unsafe { &*info.cast::<OfTimer>() };
+    // SAFETY: the handler was installed with SA_SIGINFO, so this is what the kernel saved.
+    let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+    let alternate = &context.uc_stack;
+    let left = (&raw const alternate as usize).wrapping_sub(alternate.ss_sp as usize);
+    if left < alternate.ss_size.min(ROOM_OF_HANDLER) {
+        let tid = i32::try_from(of_timer.value).unwrap_or_default();
+        WITHOUT_ROOM.store(tid, Ordering::Relaxed);
+        return;
+    }
+    take(of_timer, context);
+}
+
+#[inline(never)]
+fn take(of_timer: &OfTimer, context: &libc::ucontext_t) {
+    // SAFETY: it is the calling thread's; the code that was interrupted may be about to read it.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above. System calls write it by another pointer, so no reference to it is kept.
+    let before = unsafe { errno.read() };
     if let Some(room) = ROOM.get()
         && of_timer.code == libc::SI_TIMER
         && let Ok(tid) = i32::try_from(of_timer.value)
     {
         let more = u64::try_from(of_timer.overrun).unwrap_or(0);
-        // SAFETY: the handler was installed with SA_SIGINFO, so this is what the kernel saved.
-        let registers = registers(unsafe { &*context.cast::<libc::ucontext_t>() });
-        room.write(tid, 1 + more, registers);
+        room.write(tid, 1 + more, registers(context));
     }
-    *errno = before;
+    // SAFETY: as above.
+    unsafe { errno.write(before) };
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -273,7 +295,7 @@ fn registers(context: &libc::ucontext_t) -> [u64; 4] {
     [all.pc, all.sp, all.regs[29], all.regs[30]]
 }
 
-/// The installed handler. Dropping this removes it; drop all timers before.
+/// The installed handler. Dropping this removes it, unless the service has installed another; drop all timers before.
 pub(crate) struct Handler {
     room: &'static Room,
     before: libc::sigaction,
@@ -294,20 +316,31 @@ impl Handler {
         // Discard samples that came after the last profile had ended.
         room.read(|_| ());
         room.lost.store(0, Ordering::Relaxed);
+        WITHOUT_ROOM.store(0, Ordering::Relaxed);
         let before = disposition().map_err(NoHandler::Io)?;
-        if ![libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction) {
+        // Another profiler that began during an earlier profile has put this handler back when it ended.
+        if ![libc::SIG_DFL, libc::SIG_IGN, own_handler()].contains(&before.sa_sigaction) {
             return Err(NoHandler::InUse);
         }
         // SAFETY: it is integers and a set of signals, which zero is a value of.
         let mut action: libc::sigaction = unsafe { zeroed() };
-        let handler = handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_sigaction = own_handler();
         // The handler runs on a thread's alternate stack if it has one, as Rust's threads do: its own may be small.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
         // SAFETY: the set is this function's. No handler of the service's interrupts this one.
         unsafe { libc::sigfillset(&raw mut action.sa_mask) };
-        set(&action).map_err(NoHandler::Io)?;
+        exchange(&action).map_err(NoHandler::Io)?;
         Ok(Self { room, before })
+    }
+
+    /// Returns whether this module's handler is still installed. The service may have begun a profiler of its own.
+    pub(crate) fn is_in_force() -> bool {
+        disposition().is_ok_and(|now| now.sa_sigaction == own_handler())
+    }
+
+    /// Returns a thread whose alternate stack has no room for the handler, once for each time that it was found.
+    pub(crate) fn without_room() -> Option<i32> {
+        Some(WITHOUT_ROOM.swap(0, Ordering::Relaxed)).filter(|tid| *tid != 0)
     }
 
     /// Passes each sample that was taken since the last call to `each`.
@@ -323,11 +356,22 @@ impl Handler {
 
 impl Drop for Handler {
     fn drop(&mut self) {
-        let mut ignore = self.before;
-        ignore.sa_sigaction = libc::SIG_IGN;
-        // A signal that is still pending would end the process once nobody handles it: ignoring it discards it.
-        let _ = set(&ignore);
-        let _ = set(&self.before);
+        // A profiler that the service began during this profile keeps its handler: without one, its next signal would end
+        // the service.
+        if Self::is_in_force() {
+            let mut ignore = self.before;
+            ignore.sa_sigaction = libc::SIG_IGN;
+            // A signal that is still pending would end the process once nobody handles it: ignoring it discards it.
+            match exchange(&ignore) {
+                Ok(other) if other.sa_sigaction != own_handler() => {
+                    // It began between the two calls.
+                    let _ = exchange(&other);
+                }
+                _ => {
+                    let _ = exchange(&self.before);
+                }
+            }
+        }
         // SAFETY: it is the memory that was mapped. A handler that is still at work finds zeros there, or loses them.
         unsafe {
             libc::madvise(
@@ -352,12 +396,21 @@ fn disposition() -> io::Result<libc::sigaction> {
     }
 }
 
-fn set(action: &libc::sigaction) -> io::Result<()> {
-    // SAFETY: it is this module's handler or what was in force before, so it may be called.
-    let failed = unsafe { libc::sigaction(libc::SIGPROF, action, null_mut()) };
+/// Installs an action on the signal, and returns the one that was in force before.
+fn exchange(action: &libc::sigaction) -> io::Result<libc::sigaction> {
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: it is this module's handler or what was in force before, so it may be called. The action before is written
+    // to `before`, which has room for it.
+    let failed = unsafe { libc::sigaction(libc::SIGPROF, action, before.as_mut_ptr()) };
     if failed == 0 {
-        Ok(())
+        // SAFETY: it was written.
+        Ok(unsafe { before.assume_init() })
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Returns this module's handler, as the system compares it.
+fn own_handler() -> libc::sighandler_t {
+    handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as libc::sighandler_t
 }

@@ -33,7 +33,7 @@ impl Timer {
         event.sigev_notify_thread_id = tid;
         event.sigev_signo = libc::SIGPROF;
         event.sigev_value.sival_ptr = usize::try_from(tid).unwrap_or_default() as *mut c_void;
-        let clock = !tid << 3 | CPU_TIME_OF_THREAD;
+        let clock = clock_of(tid);
         let mut id: c_int = 0;
         // SAFETY: it reads the event, and writes the timer's number.
         checked(unsafe {
@@ -63,6 +63,23 @@ impl Drop for Timer {
         // SAFETY: it is this timer's number, which nobody else has.
         unsafe { libc::syscall(libc::SYS_timer_delete, self.0) };
     }
+}
+
+/// Returns the number of the clock that counts the CPU time of thread `tid`.
+fn clock_of(tid: i32) -> c_int {
+    !tid << 3 | CPU_TIME_OF_THREAD
+}
+
+/// Returns the CPU time that thread `tid` of this process has used, or `None` if it has ended.
+pub(crate) fn used_by(tid: i32) -> Option<Duration> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: it writes the time.
+    let failed = unsafe { libc::clock_gettime(clock_of(tid), &raw mut time) };
+    let seconds = Duration::from_secs(time.tv_sec.try_into().ok()?);
+    (failed == 0).then(|| seconds + Duration::from_nanos(time.tv_nsec.unsigned_abs()))
 }
 
 /// Returns the calling thread's number.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use await_profile::{FlamegraphError, FlamegraphOptions};
 use await_profile::{Frames, Profile};
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::handler::Handler;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
 use diagnosis::{Report, printable};
 use serde::Deserialize;
@@ -60,22 +61,32 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug", get(index))
         .route("/debug/", get(index))
         .route("/debug/metrics", get(metrics_text))
-        .route("/debug/heartbeat", get(heartbeat))
-        .route("/debug/memory", get(memory))
-        .route("/debug/sockets", get(sockets))
-        .route("/debug/look", get(look_at_all))
+        .route("/debug/heartbeat", taken(heartbeat))
+        .route("/debug/memory", taken(memory))
+        .route("/debug/sockets", taken(sockets))
+        .route("/debug/look", taken(look_at_all))
         .route("/debug/incidents", get(incidents))
-        .route("/debug/pprof/profile", get(cpu_profile))
-        .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
+        .route("/debug/pprof/profile", taken(cpu_profile))
+        .route("/debug/pprof/flamegraph", taken(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
-        .route("/debug/await", get(await_profile))
-        .route("/debug/pprof/await", get(await_pprof))
+        .route("/debug/await", taken(await_profile))
+        .route("/debug/pprof/await", taken(await_pprof))
         .route("/debug/await/last", get(last_await_profile))
-        .route("/debug/threads", get(threads))
+        .route("/debug/threads", taken(threads))
         .route("/debug/threads/last", get(last_threads))
-        .route("/debug/heap", get(heap_profile))
-        .route("/debug/pprof/heap", get(heap_in_use))
+        .route("/debug/heap", taken(heap_profile))
+        .route("/debug/pprof/heap", taken(heap_in_use))
         .with_state(shared)
+}
+
+/// Returns the route of an endpoint that takes time. A request for its head alone, such as a check that somebody listens,
+/// takes no profile.
+fn taken<H, T>(handler: H) -> MethodRouter<Arc<Shared>>
+where
+    H: Handler<T, Arc<Shared>>,
+    T: 'static,
+{
+    get(handler).head(async || StatusCode::OK)
 }
 
 /// Returns the further routes of a listener.
@@ -329,10 +340,12 @@ fn cpu_response(
 ) -> Result<Response, EndpointError> {
     let mut samples = HeaderMap::new();
     samples.insert("x-samples", HeaderValue::from(profile.samples()));
-    if let Some(note) = &profile.note
-        && let Ok(note) = HeaderValue::from_str(note)
-    {
-        samples.insert("x-note", note);
+    if let Some(note) = &profile.note {
+        // It has names of threads, which may be anything.
+        let note = printable(note).replace(['\n', '\t'], " ");
+        if let Ok(note) = HeaderValue::from_bytes(note.as_bytes()) {
+            samples.insert("x-note", note);
+        }
     }
     Ok(match format {
         Format::Pprof => {

@@ -111,7 +111,10 @@
 //!
 //! For a CPU profile, a timer of each thread's CPU time sends SIGPROF to that thread. The handler copies registers and
 //! up to 64 KiB of the stack; it takes no lock and allocates nothing. The profiler refuses to run beside another
-//! handler of SIGPROF.
+//! handler of SIGPROF. If the service begins a profiler of its own during a profile, the profile ends early, and leaves
+//! that handler in force. A thread that blocks SIGPROF, or whose stack has no room for a signal (less than 64 KiB between
+//! guard pages, or an alternate stack of less than 6 KiB), is stopped for each sample instead. CPU time without a sample is
+//! said with the profile.
 //!
 //! # Heap profiles in production
 //!
@@ -124,6 +127,12 @@
 //! and runtimes that are not watched. An endpoint that the system does not support answers 501, and says why.
 
 mod allocator;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
+mod cpu_apart;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),

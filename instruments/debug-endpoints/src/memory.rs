@@ -6,7 +6,7 @@ use diagnosis::evidence::{self, Part};
 use diagnosis::thresholds::{LITTLE_MEMORY, MORE};
 use serde::Serialize;
 
-use crate::allocator::Allocator;
+use crate::allocator::{self, Allocator};
 use crate::error::EndpointError;
 use crate::own_status::{own_status, status_field};
 use crate::own_thread::{self, Until};
@@ -31,6 +31,9 @@ pub(crate) struct Memory {
     tasks: Part,
     /// Time that the allocator took for the last count, in seconds. Glibc holds an arena's lock while it counts there.
     counted_in: f64,
+    /// True if the allocator was not asked, because its last answer took long.
+    #[serde(skip)]
+    is_left_alone: bool,
     /// A sentence that says which part grows.
     says: String,
 }
@@ -127,9 +130,12 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
         cached: None,
         tasks: Part::of(moments.iter().map(|moment| moment.tasks)),
         counted_in: count.took.as_secs_f64(),
+        is_left_alone: allocator::rests(),
         says: String::new(),
     };
-    if moments.first()?.live.is_some() {
+    // One count, after which the allocator is left alone, does not tell what grows.
+    let is_told = live.len() > 1 || !memory.is_left_alone;
+    if moments.first()?.live.is_some() && is_told {
         memory.live = Some(Part::of(live.into_iter()));
         memory.cached = Some(Part::of(cached.into_iter()));
     }
@@ -166,9 +172,12 @@ impl Memory {
             } else {
                 "does not grow".to_owned()
             };
-            return format!(
-                "{resident:.0} MiB are resident, which {grows}; this process' allocator does not tell what is live"
-            );
+            let why = if self.is_left_alone {
+                "the allocator was not asked what is live, because its last answer held other threads up"
+            } else {
+                "this process' allocator does not tell what is live"
+            };
+            return format!("{resident:.0} MiB are resident, which {grows}; {why}");
         };
         let says = if live.grows() {
             format!(
@@ -216,6 +225,7 @@ mod tests {
             cached: Some(mib(2)),
             tasks: Part::of(std::iter::once(5)),
             counted_in: 0.0,
+            is_left_alone: false,
             says: String::new(),
         };
         memory.sentence()

@@ -13,19 +13,42 @@ use crate::runtimes::{self, Watched};
 /// Last line of a text in the format of `OpenMetrics`.
 const END: &str = "# EOF\n";
 
-/// A gauge that is read when somebody asks.
-struct Gauge {
-    /// Name of the gauge, which ends with its unit.
+/// A gauge or a counter that is read when somebody asks.
+struct Figure {
+    /// Its name, which ends with its unit.
     name: &'static str,
     help: &'static str,
+    /// True if it only grows, as seconds of CPU time do.
+    is_counter: bool,
     /// Values, each with the name of its runtime if several are watched.
     values: Vec<(Option<String>, f64)>,
 }
 
-impl Gauge {
+impl Figure {
     fn of_process(name: &'static str, help: &'static str, value: f64) -> Self {
-        let values = vec![(None, value)];
-        Self { name, help, values }
+        Self {
+            name,
+            help,
+            is_counter: false,
+            values: vec![(None, value)],
+        }
+    }
+
+    fn counter(self) -> Self {
+        Self {
+            is_counter: true,
+            ..self
+        }
+    }
+
+    /// Returns its type. `OpenMetrics` wants names of counters to end with `_total`, and dashboards know these names
+    /// without.
+    fn kind(&self, is_open_metrics: bool) -> &'static str {
+        match (self.is_counter, is_open_metrics) {
+            (false, _) => "gauge",
+            (true, false) => "counter",
+            (true, true) => "unknown",
+        }
     }
 }
 
@@ -46,19 +69,23 @@ pub(crate) fn text(
         text.push('\n');
     }
     let mut ours = of_runtimes(runtimes);
-    ours.push(Gauge::of_process(
+    ours.push(Figure::of_process(
         "requests_in_flight",
         "Requests in flight that passed the layer, and bodies of answers that are being sent",
         requests.in_flight as f64,
     ));
     ours.extend(of_process());
-    for Gauge { name, help, values } in ours {
+    for figure in ours {
+        let kind = figure.kind(is_open_metrics);
+        let Figure {
+            name, help, values, ..
+        } = figure;
         // The service may have a gauge of the same name, and no name may be there twice.
         if values.is_empty() || own.contains(&format!("# TYPE {name} ")) {
             continue;
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "# HELP {name} {help}.\n# TYPE {name} gauge");
+        let _ = writeln!(text, "# HELP {name} {help}.\n# TYPE {name} {kind}");
         for (runtime, value) in values {
             let _ = match runtime {
                 Some(runtime) => writeln!(text, "{name}{{runtime=\"{runtime}\"}} {value}"),
@@ -193,7 +220,7 @@ fn of_all(runtime: &RuntimeMetrics, value: impl Fn(usize) -> f64) -> f64 {
     (0..runtime.num_workers()).map(value).sum()
 }
 
-fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
+fn of_runtimes(runtimes: &[Watched]) -> Vec<Figure> {
     let gauge = |name, help, value: fn(&RuntimeMetrics) -> f64| {
         let mut values = Vec::new();
         for one in runtimes {
@@ -203,7 +230,12 @@ fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
             };
             values.push((label, value(&one.handle.metrics())));
         }
-        Gauge { name, help, values }
+        Figure {
+            name,
+            help,
+            is_counter: false,
+            values,
+        }
     };
     let mut gauges = vec![
         gauge("tokio_workers", "Worker threads", |runtime| {
@@ -223,7 +255,8 @@ fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
             "tokio_worker_parks",
             "Times that workers went to sleep for want of work, all workers",
             |runtime| of_all(runtime, |worker| runtime.worker_park_count(worker) as f64),
-        ),
+        )
+        .counter(),
         gauge(
             "tokio_worker_busy_seconds",
             "Time that workers were not parked, all workers",
@@ -232,7 +265,8 @@ fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
                     runtime.worker_total_busy_duration(worker).as_secs_f64()
                 })
             },
-        ),
+        )
+        .counter(),
     ];
     #[cfg(tokio_unstable)]
     gauges.extend([
@@ -252,13 +286,13 @@ fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
             |runtime| runtime.blocking_queue_depth() as f64,
         ),
     ]);
-    gauges.push(Gauge::of_process(
+    gauges.push(Figure::of_process(
         "tokio_runtimes_watched",
         "Runtimes that these figures and the heartbeat are of",
         runtimes.len() as f64,
     ));
     if let Some(more) = runtimes::event_loops_not_watched(runtimes.len()) {
-        gauges.push(Gauge::of_process(
+        gauges.push(Figure::of_process(
             "process_event_loops_not_watched",
             "Event loops, such as further tokio runtimes have, that belong to none of these; at least so many",
             more as f64,
@@ -267,33 +301,36 @@ fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
     gauges
 }
 
-fn of_process() -> Vec<Gauge> {
+fn of_process() -> Vec<Figure> {
     let cpu_time = cpu_time::ProcessTime::now().as_duration().as_secs_f64();
-    let mut gauges = vec![Gauge::of_process(
-        "process_cpu_seconds",
-        "CPU time of the whole process",
-        cpu_time,
-    )];
+    let mut gauges = vec![
+        Figure::of_process(
+            "process_cpu_seconds",
+            "CPU time of the whole process",
+            cpu_time,
+        )
+        .counter(),
+    ];
     let status = own_status().unwrap_or_default();
     for (field, unit, name, help) in OF_STATUS {
         if let Some(number) = status_field(&status, field) {
-            gauges.push(Gauge::of_process(name, help, number * unit));
+            gauges.push(Figure::of_process(name, help, number * unit));
         }
     }
     if let Ok(open) = descriptors::open() {
         let help = "File descriptors that are open";
-        gauges.push(Gauge::of_process("process_open_fds", help, open as f64));
+        gauges.push(Figure::of_process("process_open_fds", help, open as f64));
     }
     if let Some(limit) = descriptors::limit() {
         let help = "File descriptors that may be open";
-        gauges.push(Gauge::of_process("process_max_fds", help, limit as f64));
+        gauges.push(Figure::of_process("process_max_fds", help, limit as f64));
     }
     // Glibc is not asked: it holds the locks of its arenas while it counts.
     if let Some(allocator @ Allocator::Jemalloc) = Allocator::of_this_process()
         && let Some(bytes) = allocator.live()
     {
         let help = "Memory that is allocated and not freed";
-        gauges.push(Gauge::of_process(
+        gauges.push(Figure::of_process(
             "process_live_memory_bytes",
             help,
             bytes as f64,
@@ -357,6 +394,23 @@ mod tests {
         );
         assert_eq!(text.matches("# EOF").count(), 1);
         assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+
+    #[test]
+    fn what_only_grows_is_a_counter_and_what_also_falls_is_a_gauge() {
+        let (_, plain) = text("", &[], &NO_REQUESTS, None);
+        for line in [
+            "# TYPE process_cpu_seconds counter\n",
+            "# TYPE requests_in_flight gauge\n",
+        ] {
+            assert!(plain.contains(line), "no {line} in {plain}");
+        }
+        assert!(!plain.contains("process_cpu_seconds gauge"));
+        let (_, open) = text("# EOF\n", &[], &NO_REQUESTS, None);
+        assert!(
+            open.contains("# TYPE process_cpu_seconds unknown\nprocess_cpu_seconds "),
+            "{open}"
+        );
     }
 
     #[test]

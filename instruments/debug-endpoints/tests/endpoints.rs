@@ -84,6 +84,34 @@ fn each_path_of_the_list_has_an_answer() {
 }
 
 #[test]
+fn a_request_for_a_head_takes_no_profile() {
+    let _alone = ALONE.lock();
+    let (_runtime, _, admin) = service(DebugEndpoints::new);
+    for path in [
+        "pprof/profile",
+        "pprof/flamegraph",
+        "await",
+        "threads",
+        "look",
+        "heartbeat",
+    ] {
+        let began = Instant::now();
+        let request = format!(
+            "HEAD /debug/{path}?seconds=60 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        );
+        let answer = raw(admin, &request);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        assert!(answer.ends_with("\r\n\r\n"), "no body: {answer}");
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "{path} took its time"
+        );
+    }
+    let last = ask(admin, "/debug/pprof/last");
+    assert_eq!(last.status, 404, "{}", last.text());
+}
+
+#[test]
 fn each_endpoint_answers_on_the_service_and_on_a_listener() {
     let _alone = ALONE.lock();
     let (_runtime, own, admin) = service(|| trusting().metrics(|| Ok("orders_total 3\n".into())));

@@ -5,7 +5,7 @@
 mod common;
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -136,6 +136,308 @@ fn a_profile_keeps_off_the_handler_of_another_profiler() {
     assert_eq!(ask(admin, PROFILE).status, 200);
 }
 
+/// Signals that the handler of a test's own profiler has had.
+static HITS: AtomicU32 = AtomicU32::new(0);
+
+/// A profiler of the service's own, as pprof-rs is one: a handler and a timer.
+struct OwnProfiler {
+    signal: libc::c_int,
+    timer: libc::c_uint,
+}
+
+impl OwnProfiler {
+    fn begin(signal: libc::c_int, timer: libc::c_uint) -> Self {
+        extern "C" fn counts(_: libc::c_int) {
+            HITS.fetch_add(1, Ordering::Relaxed);
+        }
+        HITS.store(0, Ordering::Relaxed);
+        let handler = counts as extern "C" fn(libc::c_int);
+        // SAFETY: the handler only counts.
+        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+        let profiler = Self { signal, timer };
+        profiler.fires_every(2_000);
+        profiler
+    }
+
+    fn fires_every(&self, microseconds: libc::suseconds_t) {
+        let time = libc::timeval {
+            tv_sec: 0,
+            tv_usec: microseconds,
+        };
+        let schedule = libc::itimerval {
+            it_interval: time,
+            it_value: time,
+        };
+        // SAFETY: it reads the schedule, and writes nothing.
+        unsafe { libc::syscall(libc::SYS_setitimer, self.timer, &raw const schedule, 0) };
+    }
+
+    /// Returns whether signals still arrive while this thread computes.
+    fn samples(&self) -> bool {
+        let before = HITS.load(Ordering::Relaxed);
+        computes_here(Duration::from_millis(200));
+        is_handled(self.signal) && HITS.load(Ordering::Relaxed) > before
+    }
+}
+
+impl Drop for OwnProfiler {
+    fn drop(&mut self) {
+        self.fires_every(0);
+        // SAFETY: it has no conditions. Ignoring the signal discards one that is still pending.
+        unsafe {
+            libc::signal(self.signal, libc::SIG_IGN);
+            libc::signal(self.signal, libc::SIG_DFL);
+        }
+    }
+}
+
+/// Waits until a profile of these endpoints handles its signal.
+fn wait_for_a_profile() {
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !is_handled(libc::SIGPROF) {
+        assert!(Instant::now() < patience, "no profile begins");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_profiler_that_the_service_begins_during_a_profile_outlives_it() {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let profile =
+        std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=2&format=folded"));
+    wait_for_a_profile();
+    let own = OwnProfiler::begin(libc::SIGPROF, libc::ITIMER_PROF.unsigned_abs());
+    let profile = profile.join().expect("answered");
+    assert_eq!(profile.status, 200, "{}", profile.text());
+    assert!(
+        profile.head.contains("began a profiler of its own"),
+        "{}",
+        profile.head
+    );
+    assert!(own.samples(), "its handler is gone");
+    drop(own);
+    assert_eq!(ask(admin, PROFILE).status, 200);
+}
+
+#[test]
+fn profilers_by_other_signals_sample_during_a_profile_and_after_it() {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    for (signal, timer) in [
+        (libc::SIGVTALRM, libc::ITIMER_VIRTUAL),
+        (libc::SIGALRM, libc::ITIMER_REAL),
+    ] {
+        let own = OwnProfiler::begin(signal, timer.unsigned_abs());
+        let profile = std::thread::spawn(move || ask(admin, PROFILE));
+        wait_for_a_profile();
+        assert!(own.samples(), "no signal {signal} during a profile");
+        let profile = profile.join().expect("answered");
+        assert_eq!(profile.status, 200, "{}", profile.text());
+        assert!(samples_of(&profile, "process::computes_here") > 0);
+        assert!(own.samples(), "no signal {signal} after a profile");
+    }
+}
+
+/// A thread as C libraries start them: it computes until this is dropped.
+struct InC {
+    thread: libc::pthread_t,
+    orders: Box<Orders>,
+}
+
+#[derive(Default)]
+struct Orders {
+    name: &'static [u8],
+    /// Signals that it blocks.
+    blocks: &'static [libc::c_int],
+    /// Size of its stack, and whether it uses 8 KiB of it.
+    stack: usize,
+    uses_stack: bool,
+    /// Size of an alternate stack of its own; 0 for none.
+    alternate: usize,
+    is_over: AtomicBool,
+}
+
+impl InC {
+    fn begin(orders: Orders) -> Self {
+        let orders = Box::new(orders);
+        let given = std::ptr::from_ref(&*orders).cast_mut().cast();
+        // SAFETY: the attributes and the number are written before they are read. The thread ends before its orders do.
+        unsafe {
+            let mut attributes = std::mem::zeroed();
+            libc::pthread_attr_init(&raw mut attributes);
+            libc::pthread_attr_setstacksize(&raw mut attributes, orders.stack);
+            let mut thread = 0;
+            let failed = libc::pthread_create(&raw mut thread, &raw const attributes, in_c, given);
+            assert_eq!(failed, 0, "no thread");
+            Self { thread, orders }
+        }
+    }
+}
+
+impl Drop for InC {
+    fn drop(&mut self) {
+        self.orders.is_over.store(true, Ordering::Relaxed);
+        // SAFETY: it is joined once.
+        unsafe { libc::pthread_join(self.thread, std::ptr::null_mut()) };
+    }
+}
+
+extern "C" fn in_c(orders: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: they outlive this thread. The calls take what they are given, and concern this thread alone.
+    let orders = unsafe {
+        let orders = &*orders.cast::<Orders>();
+        libc::prctl(libc::PR_SET_NAME, orders.name.as_ptr());
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in orders.blocks {
+            libc::sigaddset(&raw mut set, *signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        if orders.alternate > 0 {
+            let alternate = libc::stack_t {
+                ss_sp: libc::malloc(orders.alternate),
+                ss_flags: 0,
+                ss_size: orders.alternate,
+            };
+            let failed = libc::sigaltstack(&raw const alternate, std::ptr::null_mut());
+            assert_eq!(failed, 0, "no alternate stack");
+        }
+        orders
+    };
+    if orders.uses_stack {
+        burns_deep_down(&orders.is_over);
+    } else {
+        burns_in_c(&orders.is_over);
+    }
+    std::ptr::null_mut()
+}
+
+#[inline(never)]
+fn burns_deep_down(is_over: &AtomicBool) {
+    let used = std::mem::MaybeUninit::<[u8; 8192]>::uninit();
+    black_box(used.as_ptr());
+    burns_in_c(is_over);
+    black_box(used.as_ptr());
+}
+
+#[inline(never)]
+fn burns_in_c(is_over: &AtomicBool) {
+    let mut sum = 0_u64;
+    while !is_over.load(Ordering::Relaxed) {
+        sum = black_box(sum).wrapping_mul(31).wrapping_add(7);
+    }
+}
+
+/// Returns a profile of two seconds with idle time, in which this thread computes.
+fn profile_of(orders: Orders) -> Answer {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let thread = InC::begin(orders);
+    let profile = ask(
+        admin,
+        "/debug/pprof/profile?seconds=2&format=folded&idle=true",
+    );
+    drop(thread);
+    assert_eq!(profile.status, 200, "{}", profile.text());
+    profile
+}
+
+/// Asserts that a thread is in the profile for most of the CPU time that is not idle, and returns the head of the answer.
+fn seen(profile: &Answer, thread: &str) -> String {
+    let of_thread = samples_of(profile, thread);
+    let busy = samples_of(profile, "") - samples_of(profile, "[idle]");
+    assert!(
+        of_thread * 2 > busy,
+        "{of_thread} of {busy} are {thread}: {}{}",
+        profile.head,
+        profile.text()
+    );
+    assert!(
+        samples_of(profile, "process::burns_in_c") * 2 > of_thread,
+        "no names: {}",
+        profile.text()
+    );
+    profile.head.clone()
+}
+
+const LARGE: usize = 1 << 20;
+const STOPPED: &str = "were stopped for each sample instead";
+
+#[test]
+fn a_thread_whose_small_stack_is_half_full_survives_a_profile_and_is_in_it() {
+    let small = |stack| {
+        profile_of(Orders {
+            name: b"little\0",
+            stack,
+            uses_stack: true,
+            ..Orders::default()
+        })
+    };
+    let head = seen(&small(16 << 10), "little;");
+    assert!(
+        head.contains(STOPPED) && head.contains("instead: little."),
+        "{head}"
+    );
+    // One with room gets the signal.
+    let head = seen(&small(LARGE), "little;");
+    assert!(!head.contains(STOPPED), "{head}");
+}
+
+#[test]
+fn a_thread_with_a_small_alternate_stack_survives_a_profile_and_is_in_it() {
+    let with = |alternate| {
+        profile_of(Orders {
+            name: b"alternate\0",
+            stack: LARGE,
+            alternate,
+            ..Orders::default()
+        })
+    };
+    let head = seen(&with(4096), "alternate;");
+    assert!(head.contains("instead: alternate."), "{head}");
+    let head = seen(&with(64 << 10), "alternate;");
+    assert!(!head.contains(STOPPED), "{head}");
+}
+
+#[test]
+fn a_thread_that_blocks_the_signal_is_in_the_profile() {
+    const ALL: &[libc::c_int] = &[
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGCHLD,
+        libc::SIGALRM,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGPIPE,
+    ];
+    for (blocks, is_stopped) in [
+        (ALL, true),
+        (&[libc::SIGPROF], true),
+        (&[libc::SIGALRM], false),
+    ] {
+        let profile = profile_of(Orders {
+            name: "de\u{1b}äf\0".as_bytes(),
+            stack: LARGE,
+            blocks,
+            ..Orders::default()
+        });
+        let head = seen(&profile, "de\\u001bäf;");
+        assert_eq!(head.contains("instead: de\\u001bäf."), is_stopped, "{head}");
+    }
+    // No signal is left that would end the service now.
+    assert_eq!(status("ShdPnd:", 16), 0);
+}
+
 #[test]
 fn names_of_threads_move_nothing_in_a_terminal() {
     let _alone = ALONE.lock();
@@ -151,6 +453,91 @@ fn names_of_threads_move_nothing_in_a_terminal() {
     drop(busy);
 }
 
+/// Allocates until this is over, as a thousand threads of a service may.
+fn allocates(is_over: &AtomicBool) {
+    let mut kept = Vec::new();
+    let mut size = 100;
+    while !is_over.load(Ordering::Relaxed) {
+        size = size * 31 % 4099 + 16;
+        kept.push(black_box(vec![1_u8; size]));
+        if kept.len() > 50 {
+            kept.clear();
+        }
+    }
+}
+
+/// Ends the threads when it is dropped, even if the test fails.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+#[ignore = "needs a quiet machine: a thousand threads compute"]
+fn a_profile_beside_a_thousand_threads_that_allocate_is_answered_in_time_and_says_what_it_did_not_see()
+ {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let end = Ended(&is_over);
+        for _ in 0..1000 {
+            scope.spawn(|| allocates(&is_over));
+        }
+        let began = Instant::now();
+        let profile = ask(
+            admin,
+            "/debug/pprof/profile?seconds=4&format=folded&idle=true",
+        );
+        let took = began.elapsed();
+        drop(end);
+        println!("{took:?}, status {}: {}", profile.status, profile.head);
+        assert!(took < Duration::from_secs(90), "{took:?}");
+        if profile.status == 503 {
+            assert!(profile.text().contains("waits for"), "{}", profile.text());
+            return;
+        }
+        let idle = samples_of(&profile, "[not seen]") + samples_of(&profile, "[idle]");
+        let samples = samples_of(&profile, "") - idle;
+        let says_so = profile.head.contains("no sample was taken");
+        assert!(
+            samples > 300 || says_so,
+            "{samples} samples: {}",
+            profile.head
+        );
+    });
+}
+
+#[test]
+fn threads_whose_names_are_no_text_are_shown() {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    // The system keeps 15 bytes, so it cuts this name inside its eighth letter.
+    let cut = Busy::begin("работники");
+    let other = InC::begin(Orders {
+        name: b"tail\xff\0",
+        stack: LARGE,
+        ..Orders::default()
+    });
+    for path in [
+        "/debug/pprof/profile?seconds=1&format=folded",
+        "/debug/threads?seconds=0.5",
+    ] {
+        let text = ask(admin, path).text();
+        for name in ["работни\u{fffd};", "tail\u{fffd};"] {
+            assert!(text.contains(name), "no {name} in {path}: {text}");
+        }
+    }
+    drop((cut, other));
+}
+
 #[test]
 fn threads_that_begin_during_a_profile_are_in_it() {
     let _alone = ALONE.lock();
@@ -159,11 +546,7 @@ fn threads_that_begin_during_a_profile_are_in_it() {
         .expect("a free port");
     let profile =
         std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=3&format=folded"));
-    let patience = Instant::now() + Duration::from_secs(30);
-    while !is_handled(libc::SIGPROF) {
-        assert!(Instant::now() < patience, "no profile begins");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_for_a_profile();
     let late = Busy::begin("late");
     let profile = profile.join().expect("answered");
     drop(late);

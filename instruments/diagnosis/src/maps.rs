@@ -34,5 +34,5 @@ impl<'a> Part<'a> {
 
 /// Returns the list; it is empty on systems other than Linux.
 pub fn read(process: Process) -> String {
-    std::fs::read_to_string(process.path("maps")).unwrap_or_default()
+    process.text("maps").unwrap_or_default()
 }

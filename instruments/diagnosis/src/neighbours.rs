@@ -20,7 +20,7 @@ pub struct Neighbours {
 impl Neighbours {
     /// Begins to watch; `None` if the system does not tell.
     pub fn begin(process: Process) -> Option<Self> {
-        let status = fs::read_to_string(process.path("status")).ok()?;
+        let status = process.text("status").ok()?;
         let allowed = status
             .lines()
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
@@ -48,7 +48,7 @@ fn used_by_others(process: Process, cpus: &[usize]) -> Option<f64> {
     for cpu in cpus {
         ticks += busy_ticks(&stat, *cpu)?;
     }
-    let own = own_ticks(&fs::read_to_string(process.path("stat")).ok()?)?;
+    let own = own_ticks(&process.text("stat").ok()?)?;
     Some((ticks as f64 - own as f64) / TICKS_A_SECOND)
 }
 

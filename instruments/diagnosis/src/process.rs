@@ -38,6 +38,17 @@ impl Process {
     pub fn path(self, file: &str) -> String {
         format!("/proc/{}/{file}", self.pid())
     }
+
+    /// Reads one of its files in `/proc` as text. Names in it need not be UTF-8: the system cuts them after 15 bytes, which
+    /// may be inside a letter.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no such file, or it cannot be read.
+    pub fn text(self, file: &str) -> std::io::Result<String> {
+        let bytes = std::fs::read(self.path(file))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
 
 #[cfg(test)]

@@ -20,5 +20,7 @@ pub use cpu_samples::{CpuMoment, CpuSamples, CpuThread};
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-pub use linux::{NamedFrame, Names, Samples, Unwinder, sample};
+pub use linux::{
+    NamedFrame, Names, ProgramFile, Samples, Stopped, Stopper, Unwinder, open_plain, sample,
+};
 pub use profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};

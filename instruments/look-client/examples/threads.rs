@@ -1,4 +1,4 @@
-//! A program to look at from outside: `threads deadlock`, `ordered`, `busy`, `pauses`, `grows` or `unread`.
+//! A program to look at from outside: `threads deadlock`, `ordered`, `busy`, `named`, `pauses`, `grows` or `unread`.
 //!
 //! ```sh
 //! cargo run -p look-client --features pid --example threads -- deadlock &
@@ -78,6 +78,10 @@ fn main() {
         Some("busy") => {
             std::thread::spawn(compute);
         }
+        Some("named") => {
+            let thread = std::thread::Builder::new().name("работники".to_owned());
+            thread.spawn(compute).unwrap();
+        }
         Some("pauses") => {
             std::thread::spawn(compute_at_times);
         }
@@ -88,7 +92,7 @@ fn main() {
             std::thread::spawn(send_unread);
         }
         _ => {
-            eprintln!("threads: one of deadlock, ordered, busy, pauses, grows, unread");
+            eprintln!("threads: one of deadlock, ordered, busy, named, pauses, grows, unread");
             std::process::exit(2);
         }
     }

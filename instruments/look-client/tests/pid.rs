@@ -24,7 +24,13 @@ impl Program {
     /// Starts a program, and waits until it says that it is ready.
     fn start(program: &Path, fault: &str) -> Self {
         let mut command = Command::new(program);
-        let mut child = command.arg(fault).stdout(Stdio::piped()).spawn().unwrap();
+        command.arg(fault);
+        Self::begin(command)
+    }
+
+    /// Starts a command, and waits until its program says that it is ready.
+    fn begin(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let output = child.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
@@ -119,6 +125,154 @@ fn a_place_that_computes_is_named() {
 
     let said = Program::start(&example("threads"), "pauses").look("3");
     assert!(!said.contains(computes), "{said}");
+}
+
+#[test]
+fn a_process_and_threads_whose_names_the_system_cuts_inside_a_letter_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("работники");
+    fs::copy(example("threads"), &program).unwrap();
+    let program = Program::start(&program, "named");
+    program.look_for("3", &["работни\u{fffd}", "computes all the time"]);
+    let output = look(&["--name", "работники", "--seconds", "1"]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Starts the example with a library that is then replaced by a pipe or by a file of holes, and looks at it.
+fn look_past(put: impl Fn(&Path)) {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("evil.so");
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let libc = maps.lines().find_map(|line| {
+        let path = &line[line.find('/')?..];
+        path.contains("/libgcc_s").then_some(path)
+    });
+    fs::copy(libc.expect("a library"), &library).unwrap();
+    let mut command = Command::new(example("threads"));
+    command.arg("busy").env("LD_PRELOAD", &library);
+    let program = Program::begin(command);
+    fs::remove_file(&library).unwrap();
+    // That is how the system calls the file now.
+    put(&folder.path().join("evil.so (deleted)"));
+    program.look_for("2", &["computes all the time"]);
+}
+
+#[test]
+fn a_pipe_or_a_huge_file_in_place_of_a_library_holds_nothing_up() {
+    look_past(|path| {
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    });
+    look_past(|path| {
+        let file = fs::File::create(path).unwrap();
+        file.set_len(200 << 30).unwrap();
+    });
+}
+
+/// Fields of a section's header in a program of 64 bits, by their place in it.
+const FLAGS: usize = 8;
+const OFFSET: usize = 24;
+const SIZE: usize = 32;
+
+/// Flag of a section that is compressed.
+const COMPRESSED: u64 = 1 << 11;
+
+fn number(program: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(program[at..at + 8].try_into().unwrap())
+}
+
+fn put(program: &mut [u8], at: usize, value: u64) {
+    program[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+/// Returns the places of the headers of sections that are not in memory when the program runs, such as debug information.
+fn headers(program: &[u8]) -> Vec<usize> {
+    let first = usize::try_from(number(program, 0x28)).unwrap();
+    let count = usize::from(u16::from_le_bytes(program[0x3c..0x3e].try_into().unwrap()));
+    let mut places: Vec<usize> = (1..count).map(|index| first + 64 * index).collect();
+    places.retain(|at| {
+        let is_in_memory = number(program, at + FLAGS) & 2 != 0;
+        !is_in_memory && number(program, at + SIZE) > 1000
+    });
+    places
+}
+
+#[test]
+fn damaged_programs_end_no_look() {
+    let whole = fs::read(example("threads")).unwrap();
+    let headers = headers(&whole);
+    assert!(headers.len() > 5, "it has debug information");
+    let folder = tempfile::tempdir().unwrap();
+    let mut seed = 1_u64;
+    let mut random = |below: usize| {
+        // The constants of Knuth's MMIX.
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    let mut damaged = Vec::new();
+    for turn in 0..12 {
+        let mut program = whole.clone();
+        for &header in &headers {
+            let offset = usize::try_from(number(&whole, header + OFFSET)).unwrap();
+            let size = usize::try_from(number(&whole, header + SIZE)).unwrap();
+            let flags = number(&whole, header + FLAGS);
+            match turn {
+                // It claims to be compressed, of a size that no machine has, or of one that a large one has.
+                0 | 1 => {
+                    put(&mut program, header + FLAGS, flags | COMPRESSED);
+                    put(&mut program, offset, 1);
+                    put(
+                        &mut program,
+                        offset + 8,
+                        if turn == 0 { u64::MAX / 2 } else { 1 << 45 },
+                    );
+                }
+                2 => put(&mut program, header + SIZE, 1 << 45),
+                3 => put(&mut program, header + SIZE, u64::MAX),
+                4 => put(&mut program, header + OFFSET, u64::MAX - 100),
+                5 => put(
+                    &mut program,
+                    header + SIZE,
+                    number(&whole, header + SIZE) / 3,
+                ),
+                6 => put(&mut program, header + OFFSET, 7),
+                7 => program[offset..offset + size].fill(0xff),
+                // A number of its content is another.
+                _ => {
+                    for _ in 0..=size / 500 {
+                        program[offset + random(size)] = u8::try_from(random(256)).unwrap();
+                    }
+                }
+            }
+        }
+        damaged.push(program);
+    }
+    // More sections than a 16-bit number holds, and the number is in one of them.
+    let mut program = whole.clone();
+    program[0x3c..0x3e].fill(0);
+    let first = usize::try_from(number(&program, 0x28)).unwrap();
+    put(&mut program, first + SIZE, 1 << 40);
+    damaged.push(program);
+    // One that was cut, as by a full disk.
+    damaged.push(whole[..whole.len() / 2].to_vec());
+
+    let permissions = fs::metadata(example("threads")).unwrap().permissions();
+    let mut paths = Vec::new();
+    for (turn, program) in damaged.iter().enumerate() {
+        let path = folder.path().join(format!("damaged-{turn}"));
+        fs::write(&path, program).unwrap();
+        fs::set_permissions(&path, permissions.clone()).unwrap();
+        paths.push(path);
+    }
+    std::thread::scope(|scope| {
+        for (turn, path) in paths.into_iter().enumerate() {
+            scope.spawn(move || {
+                let said = Program::start(&path, "pauses").look("1");
+                assert!(said.contains("Threads: 2"), "{turn}: {said}");
+            });
+        }
+    });
 }
 
 #[test]

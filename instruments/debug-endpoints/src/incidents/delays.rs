@@ -5,6 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
+use diagnosis::Process;
 
 use crate::incidents::condition::Cpu;
 
@@ -26,10 +27,10 @@ struct Sched {
 
 impl Sched {
     fn read(tid: i32) -> Option<Self> {
-        let folder = format!("/proc/self/task/{tid}");
-        let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+        let file = |name| Process::this().text(&format!("task/{tid}/{name}"));
+        let stat = file("stat").ok()?;
         let (_, state) = stat.rsplit_once(") ")?;
-        let schedstat = fs::read_to_string(format!("{folder}/schedstat")).ok()?;
+        let schedstat = file("schedstat").ok()?;
         let mut times = schedstat.split_whitespace();
         Some(Self {
             is_ready: state.starts_with('R'),

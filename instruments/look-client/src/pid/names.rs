@@ -1,8 +1,11 @@
 //! Names of another program's functions, by blazesym, from the files that the process has in memory.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs;
+use std::io::Read as _;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
 use await_profile::{is_foreign, portable};
@@ -10,9 +13,9 @@ use blazesym::symbolize::source::{Elf, Process as BySystem, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolizer};
 use diagnosis::Process;
 use diagnosis::maps::{self, Part};
-use diagnosis::threads::{NamedFrame, Names};
+use diagnosis::threads::{NamedFrame, Names, ProgramFile, open_plain};
 
-use super::target::Target;
+use super::target::{Status, Target};
 
 /// Part of a file that is in memory and may be executed.
 struct Code {
@@ -21,21 +24,86 @@ struct Code {
     offset: u64,
     /// Path in the process's own file system; empty for code that was made in memory.
     name: String,
-    /// Path by which it is opened here, as long as the process is there.
-    path: String,
-    /// The file, held open because nothing leads to it once the process has ended.
-    file: Option<File>,
+    /// The file, held open: nothing leads to it once the process has ended, and another may take its place.
+    file: Option<ProgramFile>,
 }
 
 impl Code {
-    /// Returns a path that leads to the file, even if the process has ended.
-    fn readable_path(&self) -> String {
-        match &self.file {
-            Some(file) if !Path::new(&self.path).exists() => {
-                format!("/proc/self/fd/{}", file.as_raw_fd())
-            }
-            _ => self.path.clone(),
+    /// Returns the file for the symbolizer, if there is one that can be read.
+    fn source(&self) -> Option<Elf> {
+        let program = self.file.as_ref()?;
+        let mut source = Elf::new(format!("/proc/self/fd/{}", program.file.as_raw_fd()));
+        // The symbolizer opens whatever a file names, which may be a pipe.
+        source.debug_syms = !program.has_links || is_trusted(&program.file);
+        Some(source)
+    }
+}
+
+/// Returns whether a file belongs to root or to the user who looks.
+fn is_trusted(file: &fs::File) -> bool {
+    let own = fs::metadata("/proc/self").map(|own| own.uid());
+    let owner = file.metadata().map(|file| file.uid());
+    owner.is_ok_and(|owner| owner == 0 || own.is_ok_and(|own| owner == own))
+}
+
+/// Size of the largest file with the names of code that was made in memory, in bytes.
+const LARGEST_PERF_MAP: u64 = 256 << 20;
+
+/// Names of code that was made in memory, from the file that programs write for perf. The symbolizer would wait for a
+/// pipe in its place, and read a file of any size.
+#[derive(Default)]
+struct PerfMap {
+    /// First address, size and name of each function, by address.
+    functions: Vec<(u64, u64, String)>,
+}
+
+impl PerfMap {
+    /// Reads the file of a process. Another user may have written it for this process, and then it is left alone.
+    fn of(process: Process) -> Self {
+        let ids = Status::of(process);
+        let own = ids
+            .text("NSpid")
+            .and_then(|ids| ids.split_whitespace().last());
+        let Some(id) = own else {
+            return Self::default();
+        };
+        let owner = fs::metadata(process.path("")).map(|process| process.uid());
+        let path = process.path(&format!("root/tmp/perf-{id}.map"));
+        Self::read(&path, owner.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Reads a file that belongs to `owner` or to root.
+    fn read(path: &str, owner: u32) -> Option<Self> {
+        let file = open_plain(path, LARGEST_PERF_MAP).ok()?;
+        let writer = file.metadata().ok()?.uid();
+        if writer != 0 && writer != owner {
+            return None;
         }
+        let mut text = Vec::new();
+        // It may have grown.
+        file.take(LARGEST_PERF_MAP).read_to_end(&mut text).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        let mut functions = Vec::new();
+        for line in text.lines() {
+            let mut words = line.splitn(3, ' ');
+            let mut number = || u64::from_str_radix(words.next()?, 16).ok();
+            if let (Some(start), Some(size)) = (number(), number())
+                && let Some(name) = words.next()
+            {
+                functions.push((start, size, name.to_owned()));
+            }
+        }
+        // Code may be made anew at an address, so the last line on one counts.
+        functions.sort_by_key(|(start, ..)| *start);
+        Some(Self { functions })
+    }
+
+    fn name(&self, address: u64) -> Option<&str> {
+        let after = self
+            .functions
+            .partition_point(|(start, ..)| *start <= address);
+        let (start, size, name) = self.functions.get(after.checked_sub(1)?)?;
+        (address - start < *size).then_some(name.as_str())
     }
 }
 
@@ -44,6 +112,8 @@ pub(crate) struct OtherNames {
     process: Process,
     symbolizer: Symbolizer,
     code: Vec<Code>,
+    /// Names of code that was made in memory, once they were asked for.
+    made: Option<PerfMap>,
     /// Path of the program.
     program: String,
     /// Name of the process.
@@ -70,8 +140,7 @@ impl OtherNames {
                     end: part.end,
                     offset: part.offset,
                     name: part.name.to_owned(),
-                    file: is_file.then(|| File::open(&path).ok()).flatten(),
-                    path,
+                    file: is_file.then(|| ProgramFile::open(&path).ok()).flatten(),
                 });
             }
         }
@@ -79,6 +148,7 @@ impl OtherNames {
             process,
             symbolizer: Symbolizer::new(),
             code,
+            made: None,
             program,
             name: target.name.clone(),
         }
@@ -96,31 +166,33 @@ impl Names for OtherNames {
         let Some(code) = self.code_at(address) else {
             return Vec::new();
         };
-        let found = if code.name.starts_with('/') {
+        let (source, input) = if code.name.starts_with('/') {
             let offset = address - code.start + code.offset;
-            let file = Source::Elf(Elf::new(code.readable_path()));
-            self.symbolizer
-                .symbolize_single(&file, Input::FileOffset(offset))
-        } else {
-            // The kernel's own part, and code that was made in memory and has its names in a file of perf's.
+            let Some(source) = code.source() else {
+                return Vec::new();
+            };
+            (Source::Elf(source), Input::FileOffset(offset))
+        } else if code.name == "[vdso]" {
+            // The kernel's own part, which it has in each process.
             let mut process = BySystem::new(self.process.pid().into());
             process.map_files = false;
-            let process = Source::Process(process);
-            self.symbolizer
-                .symbolize_single(&process, Input::AbsAddr(address))
+            process.perf_map = false;
+            (Source::Process(process), Input::AbsAddr(address))
+        } else {
+            let made = self.made.get_or_insert_with(|| PerfMap::of(self.process));
+            let name = made.name(address);
+            return name.map(|name| frame(name, None)).into_iter().collect();
         };
-        let Ok(found) = found else {
-            return Vec::new();
-        };
-        let Some(symbol) = found.into_sym() else {
-            return Vec::new();
-        };
-        let mut frames = vec![frame(&symbol.name, symbol.code_info.as_deref())];
-        for inlined in &symbol.inlined {
-            frames.push(frame(&inlined.name, inlined.code_info.as_ref()));
+        if let Some(frames) = symbolized(&self.symbolizer, &source, input) {
+            return frames;
         }
-        frames.reverse();
-        frames
+        // The file is damaged. What the symbolizer knows of it may be damaged now, too.
+        self.symbolizer = Symbolizer::new();
+        let mut code = self.code.iter_mut();
+        if let Some(code) = code.find(|code| (code.start..code.end).contains(&address)) {
+            code.file = None;
+        }
+        Vec::new()
     }
 
     fn nameless(&self, address: usize) -> String {
@@ -139,9 +211,10 @@ impl Names for OtherNames {
 
     fn note(&self, known: &HashMap<usize, Vec<NamedFrame>>) -> Option<String> {
         let (mut all, mut without_names, mut without_lines) = (0, 0, 0);
+        let mut is_readable = true;
         for (address, frames) in known {
             match self.code_at(*address as u64) {
-                Some(code) if code.name == self.program => {}
+                Some(code) if code.name == self.program => is_readable &= code.file.is_some(),
                 _ => continue,
             }
             all += 1;
@@ -153,6 +226,12 @@ impl Names for OtherNames {
         // The system keeps the beginning of a process's name.
         if !program.starts_with(&self.name) {
             program = format!("{program}, the program of {},", self.name);
+        }
+        if !is_readable {
+            return Some(format!(
+                "no debug information: the file of {program} cannot be read or is damaged, so its functions have no names \
+                 here."
+            ));
         }
         if without_names * 2 > all {
             return Some(format!(
@@ -168,6 +247,33 @@ impl Names for OtherNames {
         }
         None
     }
+}
+
+/// Returns the functions at an address, or `None` if reading the file panicked, as it can if the file is damaged.
+fn symbolized(
+    symbolizer: &Symbolizer,
+    source: &Source<'_>,
+    input: Input<u64>,
+) -> Option<Vec<NamedFrame>> {
+    // The message would go to the reader's terminal.
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let found = panic::catch_unwind(AssertUnwindSafe(|| {
+        let Ok(found) = symbolizer.symbolize_single(source, input) else {
+            return Vec::new();
+        };
+        let Some(symbol) = found.into_sym() else {
+            return Vec::new();
+        };
+        let mut frames = vec![frame(&symbol.name, symbol.code_info.as_deref())];
+        for inlined in &symbol.inlined {
+            frames.push(frame(&inlined.name, inlined.code_info.as_ref()));
+        }
+        frames.reverse();
+        frames
+    }));
+    panic::set_hook(hook);
+    found.ok()
 }
 
 /// Returns the frame of a function. The name comes without a hash, as the compiler writes it.
@@ -186,4 +292,52 @@ fn file_name(path: &str) -> String {
     let name = Path::new(path).file_name().unwrap_or_default();
     let name = name.to_string_lossy();
     name.trim_end_matches(" (deleted)").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn names_of_code_that_was_made_in_memory_come_from_plain_files_of_bounded_size_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let own = fs::metadata("/proc/self").unwrap().uid();
+
+        let plain = path("perf-1.map");
+        fs::write(
+            &plain,
+            "7f00 10 earlier\n7f20 8 Shop::rank(int)\nbroken\n7f00 10 now\n",
+        )
+        .unwrap();
+        let names = PerfMap::read(&plain, own).unwrap();
+        assert_eq!(names.name(0x7f0f), Some("now"));
+        assert_eq!(names.name(0x7f27), Some("Shop::rank(int)"));
+        assert_eq!((names.name(0x7f10), names.name(0)), (None, None));
+
+        let pipe = path("perf-2.map");
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let large = path("perf-3.map");
+        fs::File::create(&large)
+            .unwrap()
+            .set_len(200 << 30)
+            .unwrap();
+        let link = path("perf-4.map");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for other in [pipe, large, link, path("none")] {
+            assert!(PerfMap::read(&other, own).is_none(), "{other}");
+        }
+        // A file of another user could say anything.
+        if own != 0 {
+            assert!(PerfMap::read(&plain, own + 1).is_none());
+        }
+    }
 }

@@ -73,7 +73,8 @@ impl Target {
             )));
         }
         if let Some(tracer) = status.number("TracerPid").filter(|tracer| *tracer != 0) {
-            let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+            let name = fs::read(format!("/proc/{tracer}/comm")).unwrap_or_default();
+            let name = String::from_utf8_lossy(&name);
             return Err(cannot(format!(
                 "is being traced by process {tracer} ({}), such as a debugger: end that first",
                 printable(name.trim())
@@ -150,7 +151,7 @@ pub(crate) struct Stat {
 
 impl Stat {
     pub(crate) fn of(process: Process) -> Option<Self> {
-        Self::parse(&fs::read_to_string(process.path("stat")).ok()?)
+        Self::parse(&process.text("stat").ok()?)
     }
 
     /// Reads the line, by proc(5): the fields count from 1, and the third follows the name.
@@ -173,7 +174,7 @@ pub(crate) struct Status(String);
 
 impl Status {
     pub(crate) fn of(process: Process) -> Self {
-        Self(fs::read_to_string(process.path("status")).unwrap_or_default())
+        Self(process.text("status").unwrap_or_default())
     }
 
     /// Returns the text behind a name.
@@ -264,7 +265,7 @@ fn is_called(pid: u32, name: &str) -> bool {
         return false;
     }
     let kept = name.as_bytes().get(..NAME_BYTES).unwrap_or(name.as_bytes());
-    if stat.name.as_bytes() == kept {
+    if stat.name == String::from_utf8_lossy(kept) {
         return true;
     }
     let program = fs::read_link(process.path("exe")).unwrap_or_default();

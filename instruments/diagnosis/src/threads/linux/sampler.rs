@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 
-use super::stops::{self, Call, Outcome, Stop, Traceable};
+use super::stops::{self, Call, Outcome, Stop};
 use super::unwinder::Unwinder;
 use crate::Process;
 
@@ -136,7 +136,6 @@ struct Sampler {
 /// Samples the threads of `process` until `duration` is over or `is_awaited` returns false. In the calling process, the
 /// calling thread is left out.
 pub fn sample(process: Process, duration: Duration, is_awaited: &dyn Fn() -> bool) -> Samples {
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let mut sampler = Sampler {
         process,
         own: stops::own_tid(),
@@ -146,7 +145,7 @@ pub fn sample(process: Process, duration: Duration, is_awaited: &dyn Fn() -> boo
         stacks: HashMap::new(),
         stops: (0..AT_ONCE).map(|_| Stop::new()).collect(),
         running: 0,
-        has_to_name: process.is_this() && scope.trim() == "1",
+        has_to_name: stops::has_to_name(process),
         tracing: Duration::ZERO,
     };
     // Read the tables before the time begins; that takes longer than a look.
@@ -189,9 +188,7 @@ impl Sampler {
                 stop.aim(self.process, thread.tid);
             }
             let some = &mut stops[..rest.len().min(AT_ONCE)];
-            let named = self.has_to_name.then(Traceable::by_descendants);
-            let taken = stops::take(self.process, some, &self.unwinder.stacks);
-            drop(named);
+            let taken = stops::take(self.process, some, &self.unwinder.stacks, self.has_to_name);
             let is_started = taken.is_ok();
             match taken {
                 Ok(cpu_time) => self.tracing += cpu_time,
@@ -237,7 +234,7 @@ impl Sampler {
 
     /// Returns a thread that has to be examined closely. A thread that still sleeps is counted at once.
     fn moved(&mut self, tid: i32) -> Option<Moved> {
-        let file = |name| fs::read_to_string(self.process.path(&format!("task/{tid}/{name}")));
+        let file = |name| self.process.text(&format!("task/{tid}/{name}"));
         let stat = file("stat").ok()?;
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
         let state = rest
@@ -406,8 +403,8 @@ fn restarted(wchan: &str) -> Option<i64> {
 }
 
 /// Returns the reason why a process cannot be traced.
-fn why_refused(process: Process, error: i32) -> String {
-    let status = fs::read_to_string(process.path("status")).unwrap_or_default();
+pub(super) fn why_refused(process: Process, error: i32) -> String {
+    let status = process.text("status").unwrap_or_default();
     let tracer = status
         .lines()
         .find_map(|line| line.strip_prefix("TracerPid:"));

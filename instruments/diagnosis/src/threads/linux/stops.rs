@@ -32,6 +32,7 @@
 use std::ffi::{c_int, c_long, c_void};
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::ptr::{from_mut, null, null_mut};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::Process;
@@ -260,10 +261,13 @@ impl Orders<'_> {
     }
 }
 
+/// Lock that a call of [`take`] holds: a thread has one tracer at a time, and a process one permission to be traced.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Stops these threads, one at a time and each at most once, and returns the CPU time of the child that did it.
 ///
 /// `stacks` are the parts of memory that may hold stacks, in order. If a thread does not stop in time, the threads
-/// after it are not tried.
+/// after it are not tried. `has_to_name` is true if Yama lets only a process that this one names trace it.
 ///
 /// # Errors
 ///
@@ -272,7 +276,10 @@ pub(crate) fn take(
     process: Process,
     stops: &mut [Stop],
     stacks: &[(u64, u64)],
+    has_to_name: bool,
 ) -> std::io::Result<Duration> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _named = has_to_name.then(Traceable::by_descendants);
     let mut own_stack = vec![MaybeUninit::<u128>::uninit(); CHILD_STACK / 16];
     let pid = if process.is_this() {
         0
@@ -333,10 +340,10 @@ fn duration(time: libc::timeval) -> Duration {
 /// Permission for descendants of this process to trace it, where Yama allows only a named process. Dropping it takes
 /// the permission back. That also removes a process that the service itself may have named, since the kernel does not
 /// report that name.
-pub(crate) struct Traceable(());
+struct Traceable(());
 
 impl Traceable {
-    pub(crate) fn by_descendants() -> Self {
+    fn by_descendants() -> Self {
         // SAFETY: it takes integers. Yama looks for the tracer among those that descend from the named one.
         unsafe {
             libc::prctl(
@@ -353,6 +360,12 @@ impl Drop for Traceable {
         // SAFETY: as above.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, 0 as libc::c_ulong) };
     }
+}
+
+/// Returns whether Yama lets only a process's ancestors trace it, and a process that it names.
+pub(crate) fn has_to_name(process: Process) -> bool {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    process.is_this() && scope.trim() == "1"
 }
 
 /// Returns whether the system lets other processes of this user look into this process.

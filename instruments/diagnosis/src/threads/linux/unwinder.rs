@@ -11,11 +11,23 @@ use framehop::{
 };
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 
+use super::program::ProgramFile;
 use crate::Process;
 use crate::maps::{self, Part};
 
 /// Most callers of one stack; further ones are left out.
 const DEEPEST: usize = 512;
+
+/// Size of the largest table of callers that is read, in bytes. Browsers have tables of some 30 MiB.
+const LARGEST_TABLE: u64 = 128 << 20;
+
+/// Room on a stack, in bytes, below which a signal may not fit. A signal takes up to 12 KiB, by the registers that the CPU
+/// has, and the thread may go deeper before it comes.
+const ROOM: u64 = 64 << 10;
+
+/// Most bytes of the alternate stacks that Rust's standard library gives its threads. Between parts that nobody may
+/// access, they look like stacks.
+const ALTERNATE_STACK: u64 = 12 << 10;
 
 /// Finder of callers, by the tables of the files that it has read.
 pub struct Unwinder {
@@ -26,6 +38,8 @@ pub struct Unwinder {
     known: HashSet<u64>,
     /// Parts of memory that may hold stacks, in order.
     pub(crate) stacks: Vec<(u64, u64)>,
+    /// Those of them that begin where nobody may access memory, as the stacks of threads do.
+    guarded: Vec<(u64, u64)>,
 }
 
 impl Unwinder {
@@ -37,6 +51,7 @@ impl Unwinder {
             cache: CacheNative::new(),
             known: HashSet::new(),
             stacks: Vec::new(),
+            guarded: Vec::new(),
         }
     }
 
@@ -44,10 +59,18 @@ impl Unwinder {
     pub fn look(&mut self) {
         let maps = maps::read(self.process);
         self.stacks.clear();
+        self.guarded.clear();
         let mut base = (0, "");
+        let mut end_of_guard = 0;
         for part in maps.lines().filter_map(Part::parse) {
             if part.permissions.starts_with("rw") {
                 self.stacks.push((part.start, part.end));
+                if part.start == end_of_guard && !part.name.starts_with('/') {
+                    self.guarded.push((part.start, part.end));
+                }
+            }
+            if part.permissions.starts_with("---") {
+                end_of_guard = part.end;
             }
             // The first part of a file holds its header.
             if part.offset == 0 && part.name != base.1 {
@@ -64,14 +87,26 @@ impl Unwinder {
         }
     }
 
+    /// Returns whether there is a part of memory that looks like a small stack.
+    pub fn has_small_stacks(&self) -> bool {
+        let mut guarded = self.guarded.iter();
+        guarded.any(|(start, end)| (ALTERNATE_STACK + 1..ROOM).contains(&(end - start)))
+    }
+
+    /// Returns whether a thread with this stack pointer has too little room on its stack for a signal.
+    pub fn has_little_room(&self, pointer: u64) -> bool {
+        let mut guarded = self.guarded.iter();
+        guarded.any(|(start, end)| (*start..*end.min(&(start + ROOM))).contains(&pointer))
+    }
+
     /// Reads the tables of the file whose code is in `part`, and whose header is in memory at `base`.
     fn module(&self, base: u64, part: &Part<'_>) -> Option<Module<Vec<u8>>> {
         if part.name == "[vdso]" {
             let memory = self.memory(part.start, part.end)?;
             return module(&*memory, base, part);
         }
-        let file = File::open(self.file(part.name)).ok()?;
-        module(&ReadCache::new(file), base, part)
+        let program = ProgramFile::open(self.file(part.name)).ok()?;
+        module(&ReadCache::new(program.file), base, part)
     }
 
     /// Returns the path by which a file of the process is opened here; the process may be in a container.
@@ -132,7 +167,12 @@ fn module<'a>(file: impl ReadRef<'a>, base: u64, part: &Part<'_>) -> Option<Modu
         let section = file.section_by_name(name)?;
         Some(section.address()..section.address() + section.size())
     };
-    let data = |name| Some(file.section_by_name(name)?.data().ok()?.to_vec());
+    let data = |name| {
+        let section = file
+            .section_by_name(name)
+            .filter(|section| section.size() <= LARGEST_TABLE)?;
+        Some(section.data().ok()?.to_vec())
+    };
     let sections = ExplicitModuleSectionInfo {
         // The base is zero, unless the program is not position-independent.
         base_svma: file.segments().map(|part| part.address()).min()? & !0xfff,

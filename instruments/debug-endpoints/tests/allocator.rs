@@ -1,0 +1,49 @@
+//! Questions to an allocator whose answers hold the service's threads up.
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    not(feature = "heap"),
+    not(feature = "jemalloc")
+))]
+
+mod common;
+
+use std::hint::black_box;
+
+use common::ask;
+use debug_endpoints::DebugEndpoints;
+
+#[test]
+fn an_allocator_that_was_held_for_long_is_left_alone_afterwards() {
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let memory = || {
+        let answer = ask(admin, "/debug/memory?seconds=0.2");
+        serde_json::from_slice::<serde_json::Value>(&answer.body).expect("JSON")
+    };
+    // While there are few free pieces, it is asked.
+    for _ in 0..2 {
+        let told = memory();
+        assert!(told["live"].is_object(), "{told}");
+    }
+    // Each second piece is free, so none can be joined with its neighbour, and glibc walks from one to the next.
+    let mut pieces = Vec::new();
+    for number in 0..1_500_000_u32 {
+        pieces.push((number, black_box(vec![1_u8; 150])));
+    }
+    pieces.retain(|(number, _)| number % 2 == 0);
+    let slow = memory();
+    assert!(
+        slow["counted_in"]
+            .as_f64()
+            .is_some_and(|seconds| seconds > 0.015),
+        "this takes more pieces on a fast machine: {slow}"
+    );
+    let told = memory();
+    assert!(told["live"].is_null(), "{told}");
+    let says = told["says"].as_str().unwrap_or_default();
+    assert!(says.contains("was not asked"), "{told}");
+    assert_eq!(told["counted_in"], 0.0);
+    drop(pieces);
+}
