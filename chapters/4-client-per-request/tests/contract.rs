@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use course::bench::contract::{Chapter, assert_all, assert_answered, crowd, get, pause};
+use course::bench::contract::{
+    Chapter, assert_all, assert_answered, assert_in_time, crowd, get, pause,
+};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter4"),
@@ -35,10 +37,12 @@ async fn every_request_asks_the_upstream_once_and_side_by_side() {
                     peak = service.count("upstream_requests_in_flight_peak");
                 }
             }
-            assert!(
+            assert_in_time(
                 peak >= 6,
-                "8 users asked at once, and the upstream had at most {peak} of their requests at a time; hold no \
-                 lock around the client while it asks"
+                format_args!(
+                    "8 users asked at once, and the upstream had at most {peak} of their requests at a time; hold \
+                     no lock around the client while it asks"
+                ),
             );
             for (path, expected) in [
                 ("/static", r#"200 {"status":200,"msg":"Good Luck!"}"#),
@@ -75,11 +79,13 @@ async fn an_upstream_that_hangs_is_a_502_after_three_seconds() {
             .with(&["--upstream-fault", fault])
             .every_variant(async |service| {
                 let answer = service.get("/io").await;
-                assert!(
+                assert_in_time(
                     answer == "502" && answer.after < Duration::from_secs(14),
-                    "the upstream did not answer, or not to the end (`{fault}`), and the user was told {answer} after \
-                     {:.1} s; the time-out of three seconds must bound the whole answer",
-                    answer.after.as_secs_f64()
+                    format_args!(
+                        "the upstream did not answer, or not to the end (`{fault}`), and the user was told {answer} \
+                         after {:.1} s; the time-out of three seconds must bound the whole answer",
+                        answer.after.as_secs_f64()
+                    ),
                 );
             })
             .await;

@@ -2,7 +2,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter5 --test contract
 
-use course::bench::contract::{Chapter, assert_all, crowd, get};
+use course::bench::contract::{Chapter, assert_all, assert_in_time, crowd, get};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter5"),
@@ -49,17 +49,18 @@ async fn a_crowd_is_answered_by_a_piece_of_work_for_each_cpu_at_a_time() {
     CHAPTER
         .every_variant(async |service| {
             let answers = crowd(300, async |_| service.get("/data").await).await;
-            assert_all(&answers, RESULT, "a crowd has to wait, and nobody may be sent away");
-            assert_eq!(
-                service.count("work_runs_total"),
-                300,
-                "300 requests must have 300 pieces of work done"
-            );
+            // Too many at a time are too many on any machine, and the reason if some are not answered.
             let each = service.metric("work_running_peak_per_cpu");
             assert!(
                 each <= 1.0,
                 "{each} pieces of work ran at a time for each CPU: more than one only wait for each other and for \
                  memory; limit them, by a semaphore or a pool of as many threads"
+            );
+            assert_all(&answers, RESULT, "a crowd has to wait, and nobody may be sent away");
+            assert_eq!(
+                service.count("work_runs_total"),
+                300,
+                "300 requests must have 300 pieces of work done"
             );
         })
         .await;
@@ -111,12 +112,14 @@ mod of_a_fix {
                 let (mut work, pings) = tokio::join!(work, pings);
                 work.sort();
                 let (ping, last) = (pings[10], work[199]);
-                assert!(
+                assert_in_time(
                     ping < last / 4,
-                    "a ping waited {} ms while a crowd had its work done in {}; the reactor must neither compute nor \
-                     wait for another thread, and a ping must not queue for a CPU",
-                    ping.as_millis(),
-                    last.as_millis()
+                    format_args!(
+                        "a ping waited {} ms while a crowd had its work done in {}; the reactor must neither compute \
+                         nor wait for another thread, and a ping must not queue for a CPU",
+                        ping.as_millis(),
+                        last.as_millis()
+                    ),
                 );
             })
             .await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 #[cfg(unix)]
@@ -203,6 +203,90 @@ pub(crate) fn all_waited_for_cpu(process: u32) -> Option<Duration> {
     Some(sum)
 }
 
+/// CPU time that each thread of some programs has wanted up to a moment: what it used, and what it waited for.
+#[derive(Debug, Clone)]
+pub struct CpuWanted {
+    at: Instant,
+    threads: BTreeMap<PathBuf, Wanted>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Wanted {
+    used: Duration,
+    waited: Duration,
+    /// Number of times that the thread went to sleep by itself.
+    slept: u64,
+}
+
+/// Largest share of the time for which a thread may want a CPU and counts as idle.
+const IDLE: f64 = 0.5;
+/// Number of sleeps in an interval from which a thread counts as idle if it used next to nothing: it ticks. On a busy
+/// machine such a thread waits for a CPU most of the time, and yet runs out of work after each tick.
+const SLEEPS: u64 = 10;
+/// Largest share of the time for which a thread that ticks uses a CPU.
+const TICKS: f64 = 0.05;
+
+impl CpuWanted {
+    /// Reads the time of all threads of `process` and of the calling thread. Returns `None` if the system does not
+    /// report this.
+    pub fn by(process: u32) -> Option<Self> {
+        let own = fs::read_link("/proc/thread-self").ok()?;
+        let mut folders = vec![Path::new("/proc").join(own)];
+        for thread in fs::read_dir(format!("/proc/{process}/task")).ok()? {
+            folders.push(thread.ok()?.path());
+        }
+        let mut threads = BTreeMap::new();
+        for folder in folders {
+            // A thread may end between being found and being asked.
+            if let Some(wanted) = wanted_by(&folder) {
+                threads.insert(folder, wanted);
+            }
+        }
+        Some(Self {
+            at: Instant::now(),
+            threads,
+        })
+    }
+
+    /// Returns whether neither `process` nor the calling thread has lacked a CPU since `before`; `false` where the system
+    /// does not report this.
+    pub fn is_idle_since(before: Option<&Self>, process: u32) -> bool {
+        match (before, Self::by(process)) {
+            (Some(before), Some(now)) => before.was_idle_until(&now),
+            _ => false,
+        }
+    }
+
+    /// Returns whether no thread lacked a CPU between `self` and `later`: each was asleep for most of the time, or only
+    /// ticked. Programs that are idle wait for something that no other program takes from them.
+    fn was_idle_until(&self, later: &Self) -> bool {
+        let time = later.at.duration_since(self.at);
+        later.threads.iter().all(|(folder, now)| {
+            let before = self.threads.get(folder).copied().unwrap_or_default();
+            let used = now.used.saturating_sub(before.used);
+            let wanted = used + now.waited.saturating_sub(before.waited);
+            let slept = now.slept.saturating_sub(before.slept);
+            wanted < time.mul_f64(IDLE) || slept >= SLEEPS && used < time.mul_f64(TICKS)
+        })
+    }
+}
+
+fn wanted_by(thread: &Path) -> Option<Wanted> {
+    let text = fs::read_to_string(thread.join("schedstat")).ok()?;
+    let mut numbers = text.split_ascii_whitespace();
+    let used: u64 = numbers.next()?.parse().ok()?;
+    let waited: u64 = numbers.next()?.parse().ok()?;
+    let status = fs::read_to_string(thread.join("status")).ok()?;
+    let slept = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    Some(Wanted {
+        used: Duration::from_nanos(used),
+        waited: Duration::from_nanos(waited),
+        slept: slept.trim().parse().ok()?,
+    })
+}
+
 /// CPU time of some CPUs up to a moment, and that of the programs which are measured on them.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuTimes {
@@ -335,5 +419,27 @@ mod tests {
         // The two clocks have different steps.
         assert!(began.used_by_others(&times(8, 105.0, 16.0)) == 0.0);
         assert!(began.used_by_others(&began) == 0.0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_is_idle_unless_one_of_its_threads_wants_a_cpu() {
+        use std::process::{Command, Stdio};
+
+        let idle = |script: &str| {
+            let mut shell = Command::new("sh");
+            let child = shell.args(["-c", script]).stdin(Stdio::piped()).spawn();
+            let mut child = child.unwrap();
+            let before = CpuWanted::by(child.id());
+            // The time of a thread that computes has to come, however busy the machine is.
+            std::thread::sleep(Duration::from_millis(500));
+            let is_idle = CpuWanted::is_idle_since(before.as_ref(), child.id());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            is_idle
+        };
+        assert!(idle("read line"));
+        assert!(!idle("while :; do :; done"));
+        assert!(!CpuWanted::is_idle_since(None, std::process::id()));
     }
 }

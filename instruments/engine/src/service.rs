@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use children::{Interrupt, Running, Starting, Tail, last_lines, panics_in, processes};
+use children::processes::{self, CpuWanted};
+use children::{Interrupt, Running, Starting, Tail, last_lines, panics_in};
 
 use crate::load::ask::get;
 use crate::load::{Protocol, Target};
@@ -88,6 +89,8 @@ pub enum CommandError {
         name: String,
         /// Time that it had.
         within: Duration,
+        /// `true` if it waited in the second half of that time, and not for a CPU.
+        is_idle: bool,
         /// End of its output.
         printed: Printed,
     },
@@ -279,7 +282,11 @@ impl CommandServer {
         // There are none of a command, whose output is kept.
         let lines = children::lines_of(server.process.running.stdout(), LONGEST_LINE);
         let started = Instant::now();
+        let mut half_way = None;
         while started.elapsed() <= launch.ready_within {
+            if half_way.is_none() && started.elapsed() > launch.ready_within / 2 {
+                half_way = CpuWanted::by(server.id());
+            }
             if interrupt.is_set() {
                 return Err(CommandError::Interrupted);
             }
@@ -297,7 +304,7 @@ impl CommandServer {
                 Start::Shell { .. } | Start::Program { .. } => std::thread::sleep(LOOK),
             }
         }
-        Err(server.is_silent(launch))
+        Err(server.is_silent(launch, half_way.as_ref()))
     }
 
     /// Starts a command, and tells it two free ports.
@@ -384,14 +391,15 @@ impl CommandServer {
         false
     }
 
-    /// Makes the error of a service that was not ready in time.
-    fn is_silent(&self, launch: &Launch<'_>) -> CommandError {
+    /// Makes the error of a service that was not ready in time, with the CPU time that it had wanted `half_way`.
+    fn is_silent(&self, launch: &Launch<'_>, half_way: Option<&CpuWanted>) -> CommandError {
         let mut printed = self.process.printed();
         let Start::Shell { ready, .. } = launch.start else {
             printed.output = self.announced.join("\n");
             return CommandError::Silent {
                 name: launch.name.to_owned(),
                 within: launch.ready_within,
+                is_idle: CpuWanted::is_idle_since(half_way, self.id()),
                 printed,
             };
         };

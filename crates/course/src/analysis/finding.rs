@@ -228,6 +228,24 @@ impl Finding {
         side == "fix" && is_of_users && figure >= SOME * bound.limit(self.users)
     }
 
+    /// Returns whether the fix's count misses its bound by so little that a busy machine may be the cause: users who
+    /// could not come at once, or answers that came too late to be counted.
+    pub(crate) fn may_lack_time(&self) -> bool {
+        let exceeds_a_little = match self.broken() {
+            Some(("fix", figure, bound)) if self.claim.quantity.is_per_answer() => {
+                bound.direction == Direction::AtMost && SOME * figure <= bound.limit(self.users)
+            }
+            _ => false,
+        };
+        exceeds_a_little || self.lacks_some_users()
+    }
+
+    /// Returns whether the fix's figure is too small. A server that was not asked enough has a small count, too.
+    pub(crate) fn lacks(&self) -> bool {
+        let broken = self.broken();
+        broken.is_some_and(|(_, _, bound)| bound.direction == Direction::AtLeast)
+    }
+
     /// Formats the bounds of the claim as they are written, for JSON; `None` for a prediction that is only
     /// reported.
     pub fn bound(&self) -> Option<String> {

@@ -15,8 +15,8 @@ use statistics::Looks;
 use statistics::figures;
 use std::fmt::Write as _;
 
-use self::contract::Broken;
 pub use self::contract::Contract;
+use self::contract::{Broken, Late};
 use crate::analysis::{
     finding::Finding,
     machine::Machine,
@@ -80,7 +80,7 @@ pub struct Grade {
 /// cause, the guardrails, and last the comparison of speed with the problem.
 pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
     let trial = match attempt {
-        Attempt::DoesNotListen { said } => {
+        Attempt::DoesNotListen { said, wait } => {
             let reason =
                 "the exercise did not begin to listen; something may wait for ever before it does.";
             let detail = if said.trim().is_empty() {
@@ -88,7 +88,8 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
             } else {
                 Some(said.clone())
             };
-            return Grade::unstarted(Contract::LISTENS, reason, detail);
+            let late = Late::of(*wait, "its first 30 s");
+            return Grade::unstarted(Contract::LISTENS, reason, detail, Some(late));
         }
         Attempt::EndsAtOnce { status, stderr } => {
             let (why, detail) = if stderr.trim().is_empty() {
@@ -98,15 +99,11 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
                 ("the end of its stderr says why", Some(stderr.clone()))
             };
             let reason = format!("the exercise ended before it listened ({status}); {why}.");
-            return Grade::unstarted(Contract::LISTENS, &reason, detail);
+            return Grade::unstarted(Contract::LISTENS, &reason, detail, None);
         }
         Attempt::Tested { tests } => {
             let (contract, broken) = Contract::tested(tests);
-            let failed_test = contract.broken.first().cloned();
-            return Grade {
-                failed_test,
-                ..Grade::broken(contract, broken)
-            };
+            return Grade::broken(contract, broken);
         }
         Attempt::Ran(trial) => trial,
     };
@@ -120,12 +117,18 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
         findings: findings(chapter, trial),
         by_speed: false,
     };
-    if let Some(broken) = broken {
-        (grade.reason, grade.detail) = (broken.reason, broken.detail);
-    } else if let Some(cause) = cause_against(chapter, trial) {
+    let late = match broken {
+        Some(broken) if broken.excuse().is_none() => {
+            (grade.reason, grade.detail) = (broken.reason, broken.detail);
+            return grade;
+        }
+        Some(late) => Some(late),
+        None => Broken::late_problem(trial),
+    };
+    if let Some(cause) = cause_against(chapter, trial) {
         (grade.kind, grade.reason) = (GradeKind::Invalid, cause);
     } else {
-        grade.judge(chapter, trial);
+        grade.judge(chapter, trial, late);
     }
     grade
 }
@@ -180,29 +183,48 @@ impl Grade {
     /// Makes the grade of an edit that does not compile.
     pub fn uncompiled(compiler: String) -> Self {
         let reason = "the exercise does not compile; the compiler says why.";
-        Self::unstarted(Contract::COMPILES, reason, Some(compiler))
+        Self::unstarted(Contract::COMPILES, reason, Some(compiler), None)
     }
 
-    fn unstarted(part: &str, reason: &str, detail: Option<String>) -> Self {
+    fn unstarted(part: &str, reason: &str, detail: Option<String>, late: Option<Late>) -> Self {
         let reason = reason.to_owned();
-        Self::broken(Contract::broken_at(part), Some(Broken { reason, detail }))
+        let broken = Broken {
+            reason,
+            detail,
+            test: None,
+            late,
+        };
+        Self::broken(Contract::broken_at(part), Some(broken))
     }
 
     /// Makes the grade of an edit that was not put under load.
     fn broken(contract: Contract, broken: Option<Broken>) -> Self {
-        let (reason, detail) = match broken {
-            Some(Broken { reason, detail }) => (reason, detail),
-            None => (String::new(), None),
-        };
-        Self {
+        let mut grade = Self {
             kind: GradeKind::Failed,
-            reason,
-            detail,
+            reason: String::new(),
+            detail: None,
             contract,
             failed_test: None,
             findings: Vec::new(),
             by_speed: false,
+        };
+        if let Some(broken) = broken {
+            grade.excuse_or_blame(broken);
         }
+        grade
+    }
+
+    /// Takes a broken part of the contract as the reason: the machine's fault if it may be to blame, or else the edit's.
+    fn excuse_or_blame(&mut self, broken: Broken) {
+        if let Some(machine) = broken.excuse() {
+            self.kind = GradeKind::Invalid;
+            self.reason = blamed(machine, &broken.reason);
+            self.contract.broken.clear();
+        } else {
+            self.reason = broken.reason;
+            self.failed_test = broken.test;
+        }
+        self.detail = broken.detail;
     }
 
     /// Returns whether the fault is gone.
@@ -213,7 +235,10 @@ impl Grade {
     /// Returns the evidence that is wanted after `last`; `None` if the grade stands.
     pub fn wants_after(&self, last: Evidence) -> Option<Evidence> {
         match last {
+            Evidence::Start if self.kind == GradeKind::Invalid => None,
             Evidence::Start if self.contract.broken.is_empty() => Some(Evidence::Contract),
+            // Where the machine may be to blame for a test, counts under load decide.
+            Evidence::Contract if self.kind == GradeKind::Invalid => Some(Evidence::Load),
             Evidence::Contract if self.contract.broken.is_empty() => Some(Evidence::Load),
             // A machine that slowly changes does not decide.
             Evidence::Load if self.by_speed => Some(Evidence::LoadAgain),
@@ -242,8 +267,9 @@ impl Grade {
         Some(gain(effect))
     }
 
-    /// Judges root causes, guardrails and effect. The first that does not hold is the reason.
-    fn judge(&mut self, chapter: &ChapterFile, trial: &Trial) {
+    /// Judges root causes, guardrails and effect. The first that does not hold is the reason. `late` is what did not come
+    /// in time on a machine that may be to blame.
+    fn judge(&mut self, chapter: &ChapterFile, trial: &Trial, late: Option<Broken>) {
         let mut ordered = Vec::new();
         for role in [Role::RootCause, Role::Guardrail, Role::Effect] {
             for finding in &self.findings {
@@ -252,7 +278,10 @@ impl Grade {
                 }
             }
         }
-        if let Some(silent) = ordered.iter().find(|finding| finding.is_unmeasured()) {
+        // What lacks a figure because it is late may have counts that tell more.
+        if late.is_none()
+            && let Some(silent) = ordered.iter().find(|finding| finding.is_unmeasured())
+        {
             let key = silent.claim.quantity.key();
             self.kind = GradeKind::Invalid;
             self.reason = format!("the exercise's server did not report `{key}`.");
@@ -263,10 +292,11 @@ impl Grade {
             findings.find(|finding| finding.claim.role == role)
         });
         let mut missed = ordered;
-        missed.retain(|finding| finding.holds == Some(false));
-        let missed_count = missed
-            .iter()
-            .find(|finding| finding.claim.ratio.is_none() && finding.claim.quantity.is_counted());
+        missed.retain(|finding| finding.holds == Some(false) && !finding.is_unmeasured());
+        let missed_count = missed.iter().find(|finding| {
+            let is_count = finding.claim.ratio.is_none() && finding.claim.quantity.is_counted();
+            is_count && !(late.is_some() && (finding.lacks() || finding.may_lack_time()))
+        });
         let mut elsewhere = None;
         for test in &trial.tests {
             if let Some(failure) = &test.failure
@@ -277,22 +307,29 @@ impl Grade {
             }
         }
         let machine = machine(trial);
-        // Counts come first: a busy machine changes times and their ratios, but of the counts only that of
-        // users let in at once.
+        // Counts come first: a busy machine changes times and their ratios, but of the counts only those of users let
+        // in at once and of answers in time.
         let (kind, reason, by_speed) = if let Some(finding) = missed_count {
             let reason = missed_bound(chapter, finding, effect);
-            if machine.was_busy() && finding.lacks_some_users() {
+            if machine.was_busy() && finding.may_lack_time() {
                 (GradeKind::Invalid, blamed(&machine, &reason), false)
             } else {
                 (GradeKind::Failed, reason, false)
             }
+        } else if let Some(late) = late {
+            self.excuse_or_blame(late);
+            return;
         } else if let Some((name, failure)) = elsewhere {
             let sentence = &failure.sentence;
             self.failed_test = Some(name.clone());
             let reason =
                 format!("the check's load finds no fault, but a test does: {name}: {sentence}.");
             self.detail.clone_from(&failure.panic);
-            (GradeKind::Failed, reason, false)
+            let late = Late::of_test(failure);
+            match late.as_ref().and_then(Late::excuse) {
+                Some(machine) => (GradeKind::Invalid, blamed(machine, &reason), false),
+                None => (GradeKind::Failed, reason, false),
+            }
         } else if let Some(finding) = missed.first() {
             let short = match finding.claim.ratio {
                 Some(_) => short(finding, root_cause),
@@ -316,7 +353,9 @@ fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     if !trial.optimised {
         return Some(unoptimised());
     }
-    if let Some(cause) = fault(&trial.problem.round.outcome) {
+    if Broken::late_problem(trial).is_none()
+        && let Some(cause) = fault(&trial.problem.round.outcome)
+    {
         return Some(format!("the problem: {cause}"));
     }
     for (name, side) in [("exercise", &trial.exercise), ("problem", &trial.problem)] {
@@ -370,7 +409,12 @@ fn machine(trial: &Trial) -> Machine {
 /// Formats the sentence about a machine that was too busy to tell, with the figures that were measured.
 fn blamed(machine: &Machine, seen: &str) -> String {
     let blame = machine.blame().unwrap_or_default();
-    format!("not decided: {blame}. {}. Seen: {seen}", machine.remedy())
+    let busy = if machine.is_shared() {
+        "the machine is busy, so this is not decided"
+    } else {
+        "not decided"
+    };
+    format!("{busy}: {blame}. {}. Seen: {seen}", machine.remedy())
 }
 
 /// Formats the fix's reading with its label.

@@ -101,22 +101,37 @@ impl Machine {
         counts: impl Fn(&Cause) -> bool,
     ) -> Self {
         let mut machine = Self::Unknown;
-        let mut most = TOLD;
         for (name, round) in rounds {
             for cause in Cause::of(round).filter(&counts) {
-                if machine == Self::Unknown {
-                    machine = Self::Quiet;
-                }
-                if cause.severity() > most {
-                    most = cause.severity();
-                    machine = Self::Disturbed(Disturbance {
-                        cause,
-                        round: name.clone(),
-                    });
-                }
+                machine.add(cause, &name);
             }
         }
         machine
+    }
+
+    /// Finds the disturbance while other programs used this share of the machine's CPU time; `when` is its name.
+    pub(crate) fn beside(elsewhere_share: Option<f64>, when: &str) -> Self {
+        let mut machine = Self::Unknown;
+        if let Some(share) = elsewhere_share {
+            machine.add(Cause::UsedElsewhere(share), when);
+        }
+        machine
+    }
+
+    /// Takes another cause into account, which counts if it is worse than all before.
+    fn add(&mut self, cause: Cause, round: &str) {
+        let most = match self {
+            Self::Disturbed(one) => one.cause.severity(),
+            Self::Unknown | Self::Quiet => TOLD,
+        };
+        if cause.severity() > most {
+            *self = Self::Disturbed(Disturbance {
+                cause,
+                round: round.to_owned(),
+            });
+        } else if *self == Self::Unknown {
+            *self = Self::Quiet;
+        }
     }
 
     /// Returns whether a fix may have looked worse than it is because of the machine.
@@ -131,6 +146,17 @@ impl Machine {
     /// Returns whether the machine was too busy for a comparison, as far as the system reports it.
     pub(crate) fn was_busy(&self) -> bool {
         *self != Self::Unknown && self.may_be_to_blame()
+    }
+
+    /// Returns whether other programs had the CPU time that was missing.
+    pub(crate) fn is_shared(&self) -> bool {
+        match self {
+            Self::Unknown | Self::Quiet => false,
+            Self::Disturbed(one) => match one.cause {
+                Cause::GeneratorWaited(_) | Cause::UsedElsewhere(_) => true,
+                Cause::GeneratorBound { waited, .. } => waited > TOLD * WAITED,
+            },
+        }
     }
 
     /// Formats the cause of missing CPU time and its size as a clause; `None` for a quiet machine.
@@ -171,12 +197,8 @@ impl Machine {
         match self {
             Self::Quiet => "",
             Self::Unknown => "Close other programs and run this again",
-            Self::Disturbed(one) => match one.cause {
-                Cause::GeneratorBound { waited, .. } if waited <= TOLD * WAITED => {
-                    "Run this on a machine with more CPUs"
-                }
-                _ => "Close them and run this again",
-            },
+            Self::Disturbed(_) if self.is_shared() => "Close them and run this again",
+            Self::Disturbed(_) => "Run this on a machine with more CPUs",
         }
     }
 }

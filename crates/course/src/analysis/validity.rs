@@ -1,5 +1,6 @@
 //! Causes for which a run says nothing about the claim, whatever its figures.
 
+use crate::measurement::attempt::is_given_up;
 use crate::measurement::{
     chapter_file::{ChapterFile, Conditions, Scenario},
     claim::{PROBLEM, Role},
@@ -130,6 +131,26 @@ fn late(outcome: &Outcome) -> Option<String> {
         "nothing was answered in {} s.",
         figures::ratio(outcome.seconds)
     ))
+}
+
+/// Returns whether a slow machine may be the only cause of what is wrong with the answers: all failed requests timed out,
+/// or were given up by the service, or there were none at all in the recorded span.
+pub(crate) fn is_late(outcome: &Outcome) -> bool {
+    let mut wrong = outcome.wrong_answers;
+    let mut errors = vec![&outcome.errors];
+    if let Some(bystander) = &outcome.bystander {
+        wrong += bystander.wrong_answers;
+        errors.push(&bystander.errors);
+    }
+    let (mut all, mut late) = (wrong, 0);
+    for (cause, count) in errors.into_iter().flatten() {
+        let status = cause.strip_prefix("status ").unwrap_or_default();
+        all += count;
+        if cause == TIME_OUT || is_given_up(status) {
+            late += count;
+        }
+    }
+    all == late && (late > 0 || outcome.completed == 0)
 }
 
 /// The generators' name for the error of a request without an answer in time.

@@ -409,6 +409,15 @@ fn shortfall(finding: &Finding) -> Option<(String, Remedy)> {
     let bound = claim.ratio?;
     let limit = bound.limit(finding.users);
     let (low, high) = finding.decisive()?;
+    // One unit for all of them: shares below 2, or else factors.
+    let largest = high.max(limit);
+    let share_or_times = |ratio: f64| {
+        if largest < 2.0 {
+            figures::percent(ratio)
+        } else {
+            format!("{} times", figures::ratio(ratio))
+        }
+    };
     let ratio = match finding.ratio {
         Some(ratio) => share_or_times(ratio),
         None => "unknown".to_owned(),
@@ -428,15 +437,6 @@ fn shortfall(finding: &Finding) -> Option<(String, Remedy)> {
         Remedy::AnotherRun
     };
     Some((short, remedy))
-}
-
-/// Formats a ratio below 2 as a share, a larger one as a factor.
-fn share_or_times(ratio: f64) -> String {
-    if ratio < 2.0 {
-        figures::percent(ratio)
-    } else {
-        format!("{} times", figures::ratio(ratio))
-    }
 }
 
 /// Formats a bound in words, in the claim's unit.

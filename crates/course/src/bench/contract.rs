@@ -27,6 +27,7 @@
 mod output;
 mod user;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -34,8 +35,9 @@ use futures_util::future::join_all;
 pub use self::output::run;
 use self::user::LastAnswer;
 pub use self::user::{Answer, User, get, post};
-use crate::bench::server::Server;
+use crate::bench::server::{Server, ServerError};
 use crate::bench::testing;
+use crate::measurement::attempt::is_given_up;
 pub use engine::traffic::Request;
 
 /// Environment variable that names the only variant to test.
@@ -130,10 +132,16 @@ impl Setup<'_> {
             data_seed,
         } = self;
         let server = testing::launch_with(program, variant, data_seed, arguments, workers);
+        let server = server.unwrap_or_else(|error| {
+            if let ServerError::Hangs { is_idle: false, .. } = error {
+                println!("{}", output::IN_TIME);
+            }
+            panic!("{error}");
+        });
         Service {
             variant: variant.to_owned(),
-            server: server.unwrap_or_else(|error| panic!("{error}")),
-            answered: LastAnswer::default(),
+            answered: LastAnswer::of(server.id()),
+            server,
         }
     }
 }
@@ -251,13 +259,16 @@ pub fn assert_all(answers: &[Answer], expected: &str, why: &str) {
     let mut others = answers.iter().filter(|answer| **answer != expected);
     if let Some(other) = others.next() {
         let (some, all) = (1 + others.count(), answers.len());
+        if is_given_up(&other.to_string()) {
+            println!("{}", output::IN_TIME);
+        }
         if answers.iter().all(Answer::is_overdue) {
             assert_answered(other);
         }
         assert!(
             !other.is_missing(),
-            "with {all} users at once, {some} got {other}, and all must be answered; if your machine is busy, run this \
-             again; otherwise look for requests that are refused or lost"
+            "with {all} users at once, {some} got {other}, and all must be answered; look for requests that are refused or \
+             lost"
         );
         panic!("{some} of {all} users at once were told {other:?} instead of `{expected}`; {why}");
     }
@@ -271,6 +282,16 @@ pub fn assert_answered(answer: &Answer) {
         !answer.is_overdue(),
         "nobody was answered: there was {answer}; look for an `.await` or a loop that never ends"
     );
+}
+
+/// Asserts something about time that a busy machine can make false: that an answer comes early enough, or that enough
+/// users are there at once. `sentence` is the message.
+#[track_caller]
+pub fn assert_in_time(holds: bool, sentence: impl Display) {
+    if !holds {
+        println!("{}", output::IN_TIME);
+        panic!("{sentence}");
+    }
 }
 
 /// Waits.

@@ -6,15 +6,17 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::analysis::validity::is_late;
 use crate::bench::metrics::Metrics;
 use crate::measurement::attempt::Observed;
 use crate::measurement::chapter_file::{ChapterFile, Scenario};
 use crate::measurement::record::{Purpose, Round};
 use children::Interrupt;
-use children::processes::CpuTimes;
+use children::processes::{CpuTimes, CpuWanted};
 use children::quota::throttled_so_far;
 use cpu_time::ProcessTime;
 use engine::event::Event;
+use engine::load::ask::Unanswered;
 use engine::load::{GeneratorError, Progress};
 use engine::outcome::Outcome;
 use engine::traffic::Traffic;
@@ -22,6 +24,9 @@ use engine::traffic::Traffic;
 use crate::bench::server::{Launch, Server, ServerError};
 use crate::bench::watch;
 use engine::placement::Placement;
+
+/// Longest time for the answer to a request that comes alone, after a load in which some went without.
+const ALONE: Duration = Duration::from_secs(15);
 
 /// Everything that a run on servers needs.
 #[derive(Clone)]
@@ -223,6 +228,15 @@ impl Bench<'_> {
         })
     }
 
+    /// Returns whether the server is idle and leaves a request unanswered that comes alone, after the load.
+    fn answers_nothing(&self, server: &Server) -> bool {
+        let before = CpuWanted::by(server.id());
+        let request = (&self.chapter.exchange).into();
+        let answered = engine::load::ask::send(server.service(), &request, ALONE);
+        matches!(answered, Err(Unanswered::TimeOut))
+            && CpuWanted::is_idle_since(before.as_ref(), server.id())
+    }
+
     /// Runs one fresh server under one load, whatever becomes of the server.
     ///
     /// # Errors
@@ -250,6 +264,7 @@ impl Bench<'_> {
         let mut round = watch.end(step, outcome, &after, kept);
         round.seed = self.seed_of(step);
         round.connections = connections;
+        let is_stuck = is_late(&round.outcome) && self.answers_nothing(&server);
         let panics = server.panics();
         let ended = server.has_ended().then(|| server.why_ended());
         Ok(Ran {
@@ -257,6 +272,7 @@ impl Bench<'_> {
                 round,
                 panics,
                 ended,
+                is_stuck,
             },
             optimised: server.is_optimised(),
             uncounted,

@@ -78,6 +78,8 @@ pub enum ServerError {
         variant: String,
         /// The end of its standard error, or else the last line of its output.
         said: String,
+        /// `true` if it was idle, and so waited for something else than a CPU.
+        is_idle: bool,
     },
     /// It cannot be run, or gave no answer; the text says which, and why.
     #[error("{0}")]
@@ -99,8 +101,11 @@ impl ServerError {
                 status: status.to_string(),
                 stderr: format!("{0}{1}", printed.errors, why_ended(&printed.errors)),
             },
-            CommandError::Silent { printed, .. } => Self::Hangs {
+            CommandError::Silent {
+                printed, is_idle, ..
+            } => Self::Hangs {
                 variant,
+                is_idle,
                 said: match printed.output.lines().last() {
                     Some(last) if printed.errors.is_empty() => last.to_owned(),
                     _ => printed.errors,
@@ -178,6 +183,11 @@ impl Server {
     /// Returns the address of profiles and counters.
     pub fn admin(&self) -> SocketAddr {
         self.service.admin_address()
+    }
+
+    /// Returns the number of its process.
+    pub fn id(&self) -> u32 {
+        self.service.id()
     }
 
     /// Returns whether it is an optimised build; the server itself reports if it is not.

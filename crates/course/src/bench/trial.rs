@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::analysis::grade::{Evidence, Grade, grade};
-use crate::measurement::attempt::{Attempt, Trial};
+use crate::measurement::attempt::{Attempt, Trial, Wait};
 use crate::measurement::chapter_file::ChapterFile;
 use crate::measurement::claim::{PROBLEM, Role};
 use crate::measurement::record::Purpose;
 
 use crate::bench::contract;
+use crate::bench::neighbours::Neighbours;
 use crate::bench::rounds::{Bench, Ran, RunError, Step};
 use crate::bench::server::{Server, ServerError};
 use engine::event::Event;
@@ -45,6 +46,7 @@ pub fn run(
     let mut attempt = Attempt::Tested { tests: Vec::new() };
     let mut evidence = Evidence::Start;
     loop {
+        let neighbours = Neighbours::watch();
         let gathered = match evidence {
             Evidence::Start => start(&bench, variant).map(|_| attempt),
             Evidence::Contract | Evidence::TestsOfAFix => {
@@ -55,7 +57,7 @@ pub fn run(
             }
             Evidence::Load | Evidence::LoadAgain => load(&bench, variant, evidence, attempt),
         };
-        attempt = gathered.or_else(|error| unstarted(error, variant))?;
+        attempt = gathered.or_else(|error| unstarted(error, variant, neighbours.share()))?;
         let grade = grade(chapter, &attempt);
         match grade.wants_after(evidence) {
             Some(next) => evidence = next,
@@ -87,17 +89,30 @@ fn start(bench: &Bench<'_>, variant: &str) -> Result<Server, RunError> {
     Ok(bench.start(variant, scenario)?)
 }
 
-/// Returns the attempt whose server did not come to listen; any other error stays one.
-fn unstarted(error: RunError, edit: &str) -> Result<Attempt, RunError> {
+/// Returns the attempt whose server did not come to listen; any other error stays one. Other programs used this share of
+/// the machine's CPU time.
+fn unstarted(
+    error: RunError,
+    edit: &str,
+    elsewhere_share: Option<f64>,
+) -> Result<Attempt, RunError> {
     match error {
         RunError::Server(ServerError::Ended {
             variant,
             status,
             stderr,
         }) if variant == edit => Ok(Attempt::EndsAtOnce { status, stderr }),
-        RunError::Server(ServerError::Hangs { variant, said }) if variant == edit => {
-            Ok(Attempt::DoesNotListen { said })
-        }
+        RunError::Server(ServerError::Hangs {
+            variant,
+            said,
+            is_idle,
+        }) if variant == edit => Ok(Attempt::DoesNotListen {
+            said,
+            wait: Wait {
+                elsewhere_share,
+                is_idle,
+            },
+        }),
         other => Err(other),
     }
 }

@@ -16,6 +16,8 @@ pub enum Attempt {
     DoesNotListen {
         /// The end of what it printed.
         said: String,
+        /// What the wait for it says about the machine.
+        wait: Wait,
     },
     /// The contract tests ran. It is not put under load if one failed.
     Tested {
@@ -40,7 +42,7 @@ impl Attempt {
 }
 
 /// A contract test that was run on the exercise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tested {
     /// Assertion in words.
     pub name: String,
@@ -51,13 +53,30 @@ pub struct Tested {
     pub failure: Option<Failure>,
 }
 
+/// Use of the machine while something did not come in time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Wait {
+    /// Share (0 to 1) of the machine's CPU time that other programs used. `None` where the system does not report it.
+    pub elsewhere_share: Option<f64>,
+    /// `true` if the server was idle, and so waited for something else than a CPU.
+    pub is_idle: bool,
+}
+
+/// Returns whether this status is the one of a service that gives up a request which takes too long. A busy machine can
+/// make it do so.
+pub fn is_given_up(status: &str) -> bool {
+    matches!(status, "502" | "503" | "504")
+}
+
 /// Failure of a contract test.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// Sentence on the observation, its meaning and the remedy: one line, without a full stop.
     pub sentence: String,
     /// First panic of the server during the test, as the server printed it.
     pub panic: Option<String>,
+    /// Use of the machine, if the failure is an answer that did not come in time; `None` if no machine can be its cause.
+    pub wait: Option<Wait>,
 }
 
 /// Exercise and problem in the same scenario, one after the other.
@@ -85,4 +104,7 @@ pub struct Observed {
     /// Known reason for which the server ended under load, as words that follow "ended". Empty if the reason
     /// is unknown; `None` if the server did not end.
     pub ended: Option<String>,
+    /// `true` if requests of the load went without an answer, and so did a single one afterwards, while the server was
+    /// idle.
+    pub is_stuck: bool,
 }

@@ -50,7 +50,12 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
         (Some(server), target)
     };
     let terminal = Terminal::new();
-    terminal.show(Event::Begins(1, 1, &options.variant));
+    // Nothing here knows which variant answers at a host that the user names.
+    let name = match options.host {
+        Some(_) => "the service",
+        None => options.variant.as_str(),
+    };
+    terminal.show(Event::Begins(1, 1, name));
     let mut load = file.load_of(&scenario);
     if let Some(per_second) = options.rate {
         load.arrivals = Arrivals::Open {
@@ -93,8 +98,7 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     match options.output.format {
         Format::Json => json::print(&outcome)?,
         Format::Human => {
-            let variant = &options.variant;
-            println!("{variant} at {target}: {}", scenario.in_words());
+            println!("{name} at {target}: {}", scenario.in_words());
             print!("{}", figures_of(&outcome));
         }
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::measurement::load::content_type;
+use children::processes::CpuWanted;
 use engine::load::ask::{self, Client};
 use engine::traffic::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -54,7 +55,11 @@ pub struct Answer {
 /// Beginning of the text that stands for a missing answer.
 const MISSING: &str = "no answer";
 /// Beginning of the text that stands for an answer that did not come in time.
-const OVERDUE: &str = "no answer within";
+pub(super) const OVERDUE: &str = "no answer within";
+/// End of that text if the server had all the CPU time that it wanted.
+pub(super) const IDLE: &str = "from an idle server";
+/// Last part of such a time, in which the server is looked at.
+const LOOK: Duration = Duration::from_secs(5);
 
 impl Answer {
     /// Returns whether nothing came back.
@@ -111,31 +116,49 @@ impl<T: AsRef<str> + ?Sized> PartialEq<T> for Answer {
 }
 
 /// Moment at which a service last answered anybody.
-#[derive(Debug, Clone, Default)]
-pub(super) struct LastAnswer(Arc<Mutex<Option<Instant>>>);
+#[derive(Debug, Clone)]
+pub(super) struct LastAnswer {
+    /// Number of the service's process.
+    process: u32,
+    at: Arc<Mutex<Option<Instant>>>,
+}
 
 impl LastAnswer {
+    /// Makes that of a service in this process, which has answered nobody.
+    pub(super) fn of(process: u32) -> Self {
+        Self {
+            process,
+            at: Arc::default(),
+        }
+    }
+
     fn is_now(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
     fn after(&self, began: Instant) -> Instant {
-        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
         match last {
             Some(last) => last.max(began),
             None => began,
         }
     }
 
-    /// Returns once nobody has been answered for [`TIME_OUT`] since `began`, or after [`AT_MOST`].
-    async fn timeout(&self, began: Instant) {
+    /// Waits until nobody has been answered for [`TIME_OUT`] since `began`, or for [`AT_MOST`]. Returns whether the
+    /// service answered nobody because it waits for something else than a CPU.
+    async fn timeout(&self, began: Instant) -> bool {
         loop {
             let end = self.after(began) + TIME_OUT;
             let end = end.min(began + AT_MOST);
-            if Instant::now() >= end {
-                return;
-            }
+            sleep_until(end.checked_sub(LOOK).unwrap_or(end).into()).await;
+            let before = CpuWanted::by(self.process);
             sleep_until(end.into()).await;
+            if self.after(began) + TIME_OUT <= end {
+                return CpuWanted::is_idle_since(before.as_ref(), self.process);
+            }
+            if began + AT_MOST <= end {
+                return false;
+            }
         }
     }
 }
@@ -172,19 +195,21 @@ impl User {
         let began = Instant::now();
         let others = self.answered.clone();
         let answered = tokio::select! {
-            answered = self.client.ask(&request) => Some(answered),
-            () = others.timeout(began) => None,
+            answered = self.client.ask(&request) => Ok(answered),
+            is_idle = others.timeout(began) => Err(is_idle),
         };
         let (said, whole) = match answered {
-            Some(Ok(answer)) => {
+            Ok(Ok(answer)) => {
                 others.is_now();
                 let said = Answer::success_or_status(&answer.status.to_string(), &answer.body);
                 (said, Some(answer))
             }
-            Some(Err(why)) => (format!("{MISSING} ({why})"), None),
-            None => {
+            Ok(Err(why)) => (format!("{MISSING} ({why})"), None),
+            Err(is_idle) => {
                 let seconds = began.elapsed().as_secs();
-                (format!("{OVERDUE} {seconds} s"), None)
+                let which = if is_idle { IDLE } else { "" };
+                let said = format!("{OVERDUE} {seconds} s {which}");
+                (said.trim_end().to_owned(), None)
             }
         };
         Answer {
@@ -200,10 +225,13 @@ impl User {
         let began = Instant::now();
         let count = requests.len();
         let read = timeout(TIME_OUT_OF_ALL, exchanged(self.address, requests)).await;
-        let (answers, why) = match read {
-            Ok(Ok(answers)) => (answers, "the connection was closed".to_owned()),
-            Ok(Err(error)) => (Vec::new(), error.to_string()),
-            Err(_) => (Vec::new(), format!("over {} s", TIME_OUT_OF_ALL.as_secs())),
+        let (answers, missing) = match read {
+            Ok(Ok(answers)) => (answers, format!("{MISSING} (the connection was closed)")),
+            Ok(Err(error)) => (Vec::new(), format!("{MISSING} ({error})")),
+            Err(_) => (
+                Vec::new(),
+                format!("{OVERDUE} {} s", TIME_OUT_OF_ALL.as_secs()),
+            ),
         };
         let answers = String::from_utf8_lossy(&answers);
         let mut said = Vec::new();
@@ -212,7 +240,7 @@ impl User {
             let status = answer.get(..3).unwrap_or_default();
             said.push(Answer::success_or_status(status, body.as_bytes()));
         }
-        said.resize(count, format!("{MISSING} ({why})"));
+        said.resize(count, missing);
         let after = began.elapsed();
         let answers = said.into_iter().map(|said| Answer {
             said,

@@ -67,6 +67,11 @@ impl Quantity {
         matches!(self, Self::Counter(_))
     }
 
+    /// Returns whether it is a count for each answer that came in time. There are fewer of these on a busy machine.
+    pub fn is_per_answer(&self) -> bool {
+        matches!(self, Self::Counter(name) if name.ends_with("_per_answer"))
+    }
+
     /// Returns its name in a sentence, unless the claim has a name for it.
     pub fn label(&self) -> &str {
         match self {

@@ -4,7 +4,7 @@ use crate::analysis::verdict::completes;
 use crate::support::{chapter, claiming, outcome, record, round};
 use course::analysis::grade::{Evidence, Grade, GradeKind, grade};
 use course::measurement::{
-    attempt::{Attempt, Failure, Observed, Tested, Trial},
+    attempt::{Attempt, Failure, Observed, Tested, Trial, Wait},
     chapter_file::ChapterFile,
     claim::{Bound, Claim, EXERCISE, JudgedBy, LoadMetric, PROBLEM, Quantity, Role},
     law::Law,
@@ -23,6 +23,7 @@ fn observed(variant: &str, reading: f64, outcome: Outcome) -> Observed {
         round: round(Purpose::Claim, variant, "check", reading, outcome),
         panics: Vec::new(),
         ended: None,
+        is_stuck: false,
     }
 }
 
@@ -148,6 +149,7 @@ fn what_does_not_compile_or_start_shows_who_said_why() {
     };
     let hung = |said: &str| Attempt::DoesNotListen {
         said: said.to_owned(),
+        wait: Wait::default(),
     };
     for (attempt, words, detail) in [
         (
@@ -349,9 +351,11 @@ fn a_grade_wants_more_evidence_until_it_stands() {
     let kept = grade(&chapter(), &Attempt::Tested { tests: Vec::new() });
     assert_eq!(kept.wants_after(Evidence::Start), Some(Evidence::Contract));
     assert_eq!(kept.wants_after(Evidence::Contract), Some(Evidence::Load));
-    let said = String::new();
-    let hung = grade(&chapter(), &Attempt::DoesNotListen { said });
-    assert_eq!(hung.wants_after(Evidence::Start), None);
+    for wait in [QUIET, BUSY] {
+        let said = String::new();
+        let hung = grade(&chapter(), &Attempt::DoesNotListen { said, wait });
+        assert_eq!(hung.wants_after(Evidence::Start), None);
+    }
     let tests = vec![tested("all are kept", false, Some(("one is not", None)))];
     let broken = grade(&chapter(), &Attempt::Tested { tests });
     assert_eq!(broken.wants_after(Evidence::Contract), None);
@@ -399,7 +403,174 @@ fn tested(name: &str, of_a_fix: bool, failure: Option<(&str, Option<&str>)>) -> 
         failure: failure.map(|(sentence, panic)| Failure {
             sentence: sentence.to_owned(),
             panic: panic.map(str::to_owned),
+            wait: None,
         }),
+    }
+}
+
+/// Makes a contract test that failed because something did not come in time.
+fn tested_late(name: &str, of_a_fix: bool, wait: Wait) -> Tested {
+    let mut test = tested(name, of_a_fix, Some((OVERDUE, None)));
+    test.failure.as_mut().unwrap().wait = Some(wait);
+    test
+}
+
+const OVERDUE: &str = "nobody was answered: there was no answer within 15 s";
+/// Use of the machine by nobody else.
+const QUIET: Wait = Wait {
+    elsewhere_share: Some(0.1),
+    is_idle: false,
+};
+/// Use of the machine by other programs, while the server wanted a CPU.
+const BUSY: Wait = Wait {
+    elsewhere_share: Some(0.83),
+    is_idle: false,
+};
+/// The same while the server waited for something else.
+const STUCK: Wait = Wait {
+    is_idle: true,
+    ..BUSY
+};
+
+/// Words on a busy machine, with the remedy.
+const NEIGHBOURS: [&str; 3] = [
+    "the machine is busy",
+    "other programs used 83 %",
+    "Close them and run this again",
+];
+
+/// Lets other programs use this much of the machine beside the exercise.
+fn neighbours(trial: &mut Trial) {
+    trial.exercise.round.elsewhere_share = Some(0.83);
+}
+
+#[test]
+fn an_answer_that_does_not_come_is_the_edits_fault_unless_the_machine_is_busy() {
+    let nothing = |trial: &mut Trial| {
+        answers(trial, 0, 50.0);
+        counts(trial, IN_FLIGHT, Some(0.0));
+    };
+    fails(nothing, &["answered nothing in 2", "lock"]);
+    let busy = |trial: &mut Trial| {
+        nothing(trial);
+        neighbours(trial);
+    };
+    let grade = is_invalid(busy, &NEIGHBOURS);
+    assert!(grade.reason.contains("answered nothing in 2"));
+    // No neighbour keeps a server waiting that lacks no CPU.
+    let stuck = |trial: &mut Trial| {
+        busy(trial);
+        trial.exercise.is_stuck = true;
+    };
+    fails(
+        stuck,
+        &["answered nothing in 2", "a single request", "lock"],
+    );
+    for (cause, kind) in [
+        ("time_out", Invalid),
+        ("status 503", Invalid),
+        ("status 500", Failed),
+        ("closed", Failed),
+    ] {
+        let refused = |trial: &mut Trial| {
+            seen(trial).errors.insert(cause.to_owned(), 12);
+        };
+        fails(refused, &["12 requests"]);
+        let beside_others = |trial: &mut Trial| {
+            refused(trial);
+            neighbours(trial);
+        };
+        graded(beside_others, kind, &["12 requests"]);
+    }
+    // Neither is the problem's lateness the edit's.
+    let late_problem = |trial: &mut Trial| {
+        completes(&mut trial.problem.round, 0);
+        neighbours(trial);
+    };
+    is_invalid(late_problem, &NEIGHBOURS);
+}
+
+#[test]
+fn a_test_that_failed_by_time_is_the_edits_fault_unless_the_machine_is_busy() {
+    let late = |wait| Attempt::Tested {
+        tests: vec![tested_late("a crowd is answered", false, wait)],
+    };
+    for (wait, kind) in [
+        (Wait::default(), Failed),
+        (QUIET, Failed),
+        (STUCK, Failed),
+        (BUSY, Invalid),
+    ] {
+        let grade = check(&chapter(), &late(wait), kind, &[OVERDUE]);
+        assert_eq!(grade.contract.broken.is_empty(), kind == Invalid);
+        let more = (kind == Invalid).then_some(Evidence::Load);
+        assert_eq!(grade.wants_after(Evidence::Contract), more);
+        let said = String::new();
+        let silent = Attempt::DoesNotListen { said, wait };
+        check(&chapter(), &silent, kind, &["did not begin to listen"]);
+        let of_a_fix = |trial: &mut Trial| {
+            trial.tests = vec![tested_late("nobody waits", true, wait)];
+        };
+        graded(of_a_fix, kind, &["a test does", OVERDUE]);
+    }
+    check(&chapter(), &late(BUSY), Invalid, &NEIGHBOURS);
+    // Another failure is no matter of time, wherever it stands.
+    let tests = vec![
+        tested_late("a crowd is answered", false, BUSY),
+        tested("the answer is the sum", false, Some(("it is not", None))),
+    ];
+    let both = check(
+        &chapter(),
+        &Attempt::Tested { tests },
+        Failed,
+        &["it is not"],
+    );
+    assert!(!both.reason.contains("busy"), "{}", both.reason);
+}
+
+/// Answers that come too late are not among those by which a count is divided.
+#[test]
+fn a_count_for_each_answer_is_judged_on_a_quiet_machine_or_if_it_is_far_off() {
+    let chapter = with_guardrail(|claim| {
+        claim.quantity = Quantity::Counter("calls_per_answer".to_owned());
+    });
+    for (reading, is_busy, kind) in [
+        (1.3, false, Failed),
+        (1.3, true, Invalid),
+        (5.1, true, Failed),
+    ] {
+        let edit = |trial: &mut Trial| {
+            counts(trial, "calls_per_answer", Some(reading));
+            if is_busy {
+                neighbours(trial);
+            }
+        };
+        graded_by(&chapter, edit, kind, &["At most 1 is allowed"]);
+    }
+}
+
+/// Noise may hide how fast an edit is. It does not hide what was counted.
+#[test]
+fn a_count_decides_before_what_did_not_come_in_time() {
+    let chapter = with_guardrail(|_| ());
+    for reading in [1.0, 68.0] {
+        for is_test in [true, false] {
+            let late = |trial: &mut Trial| {
+                counts(trial, "at_once", Some(reading));
+                neighbours(trial);
+                if is_test {
+                    trial.tests = vec![tested_late("a crowd is answered", false, BUSY)];
+                } else {
+                    seen(trial).errors.insert("time_out".to_owned(), 129);
+                }
+            };
+            let (kind, word) = match reading {
+                1.0 => (Invalid, "the machine is busy"),
+                _ => (Failed, "pieces of work at once: 68"),
+            };
+            let grade = graded_by(&chapter, late, kind, &[word]);
+            assert_eq!(grade.reason.contains("busy"), kind == Invalid);
+        }
     }
 }
 

@@ -556,6 +556,11 @@ fn a_further_effect_is_judged_by_its_worst_pair() {
         "at least 263 times",
     ];
     judged(&further(263.0), Inconclusive, &words);
+    // Both ends have one unit.
+    let mut uneven = further(262.0);
+    completes(&mut uneven.rounds[20], 120);
+    let words = ["(single rounds from 1.50 times to 265 times)"];
+    judged(&uneven, Inconclusive, &words);
 }
 
 #[test]
