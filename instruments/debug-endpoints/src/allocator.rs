@@ -6,8 +6,12 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 
-/// Longest time that a question may take of which more follow. Threads that allocate wait for that long.
-const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+/// Longest time that a count may take, for more of them to follow. Threads that allocate wait for that long.
+const LONGEST_COUNT: Duration = Duration::from_millis(10);
+
+/// Longest time that giving pages back may take. It comes once after a profile, and tens of megabytes take longer than a
+/// count.
+const LONGEST_TRIM: Duration = Duration::from_millis(50);
 
 /// Time for which the allocator is left alone after a question took longer.
 const REST: Duration = Duration::from_secs(600);
@@ -21,15 +25,15 @@ pub(crate) fn rests() -> bool {
     until.is_some_and(|until| Instant::now() < until)
 }
 
-/// Asks glibc, unless it is left alone. The time is that of the calling thread on a CPU, which does not count other
-/// programs.
-fn ask<T>(question: impl FnOnce() -> Option<T>) -> Option<T> {
+/// Asks glibc, unless it is left alone, and leaves it alone if that takes longer than `most`. The time is that of the
+/// calling thread on a CPU, which does not count other programs.
+fn ask<T>(most: Duration, question: impl FnOnce() -> Option<T>) -> Option<T> {
     if rests() {
         return None;
     }
     let began = ThreadTime::now();
     let answer = question();
-    if began.elapsed() > LONGEST_PAUSE {
+    if began.elapsed() > most {
         let mut until = RESTS_UNTIL.lock().unwrap_or_else(PoisonError::into_inner);
         *until = Some(Instant::now() + REST);
     }
@@ -72,7 +76,7 @@ impl Allocator {
     /// took long.
     pub(crate) fn give_back(self) {
         if self == Self::Glibc {
-            ask(|| {
+            ask(LONGEST_TRIM, || {
                 trim();
                 Some(())
             });
@@ -83,7 +87,7 @@ impl Allocator {
     /// pieces: some tenths of a second for a million of them. After such a time it is left alone, and the answer is `None`.
     pub(crate) fn live(self) -> Option<u64> {
         match self {
-            Self::Glibc => ask(glibc),
+            Self::Glibc => ask(LONGEST_COUNT, glibc),
             Self::Jemalloc => jemalloc(),
         }
     }
