@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{Answer, ask, status};
+use common::{Answer, ask, samples_of, status};
 use debug_endpoints::DebugEndpoints;
 
 /// Lock for the tests, which look at the whole process.
@@ -48,17 +48,6 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-fn samples_of(profile: &Answer, part: &str) -> u64 {
-    let mut samples = 0;
-    for line in profile.text().lines() {
-        let (stack, count) = line.rsplit_once(' ').expect("a line");
-        if stack.contains(part) {
-            samples += count.parse::<u64>().expect("a number");
-        }
-    }
-    samples
 }
 
 fn is_handled(signal: libc::c_int) -> bool {
@@ -452,66 +441,6 @@ fn names_of_threads_move_nothing_in_a_terminal() {
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{path}: {text:?}");
     }
     drop(busy);
-}
-
-/// Allocates until this is over, as a thousand threads of a service may.
-fn allocates(is_over: &AtomicBool) {
-    let mut kept = Vec::new();
-    let mut size = 100;
-    while !is_over.load(Ordering::Relaxed) {
-        size = size * 31 % 4099 + 16;
-        kept.push(black_box(vec![1_u8; size]));
-        if kept.len() > 50 {
-            kept.clear();
-        }
-    }
-}
-
-/// Ends the threads when it is dropped, even if the test fails.
-struct Ended<'a>(&'a AtomicBool);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-#[test]
-#[ignore = "needs a quiet machine: a thousand threads compute"]
-fn a_profile_beside_a_thousand_threads_that_allocate_is_answered_in_time_and_says_what_it_did_not_see()
- {
-    let _alone = ALONE.lock();
-    let admin = DebugEndpoints::new()
-        .listen("127.0.0.1:0")
-        .expect("a free port");
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let end = Ended(&is_over);
-        for _ in 0..1000 {
-            scope.spawn(|| allocates(&is_over));
-        }
-        let began = Instant::now();
-        let profile = ask(
-            admin,
-            "/debug/pprof/profile?seconds=4&format=folded&idle=true",
-        );
-        let took = began.elapsed();
-        drop(end);
-        println!("{took:?}, status {}: {}", profile.status, profile.head);
-        assert!(took < Duration::from_secs(90), "{took:?}");
-        if profile.status == 503 {
-            assert!(profile.text().contains("waits for"), "{}", profile.text());
-            return;
-        }
-        let idle = samples_of(&profile, "[not seen]") + samples_of(&profile, "[idle]");
-        let samples = samples_of(&profile, "") - idle;
-        let says_so = profile.head.contains("no sample was taken");
-        assert!(
-            samples > 300 || says_so,
-            "{samples} samples: {}",
-            profile.head
-        );
-    });
 }
 
 #[test]

@@ -94,3 +94,15 @@ pub(crate) fn status(name: &str, radix: u32) -> u64 {
     let word = line.split_whitespace().next().expect("a value");
     u64::from_str_radix(word, radix).expect("a number")
 }
+
+/// Returns the number of samples in folded stacks that contain a part.
+pub(crate) fn samples_of(profile: &Answer, part: &str) -> u64 {
+    let mut samples = 0;
+    for line in profile.text().lines() {
+        let (stack, count) = line.rsplit_once(' ').expect("a line");
+        if stack.contains(part) {
+            samples += count.parse::<u64>().expect("a number");
+        }
+    }
+    samples
+}
