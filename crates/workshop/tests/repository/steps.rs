@@ -79,18 +79,26 @@ fn weekly_every_step_compiles_and_keeps_its_contract() {
     succeed(workshop("steps").current_dir(&copy));
     let git = |words: &str| succeed(command("git", words).current_dir(&copy));
     let head = git("rev-parse HEAD");
-    for (number, _) in chapters() {
+    for (number, folder) in chapters() {
         let branch = format!("steps/chapter{number}");
+        let contract = fs::read_to_string(folder.join("tests/contract.rs")).unwrap();
+        let commits = git(&format!("rev-list --reverse {}..{branch}", head.trim()));
         let mut trees = BTreeSet::new();
-        for commit in git(&format!("rev-list --reverse {}..{branch}", head.trim())).lines() {
+        for (commit, step) in commits.lines().zip(steps(&folder)) {
             git(&format!("checkout --quiet --detach {commit}"));
             let tree = git("rev-parse HEAD^{tree}");
             assert!(trees.insert(tree), "{branch} has a tree twice");
-            let words =
-                format!("test --package chapter{number} --test contract -- --skip of_a_fix");
+            // A step that the contract does not list has a hole, which the next one closes: it only has to compile.
+            let variant = format!("\"{}\"", step.replace('_', "-"));
+            let words = if contract.contains(&variant) {
+                format!("test --package chapter{number} --test contract -- --skip of_a_fix")
+            } else {
+                format!("build --package chapter{number}")
+            };
             let mut test = cargo(&words);
             test.current_dir(&copy).env("VARIANT", "exercise");
             succeed(test.env("CARGO_TARGET_DIR", root().join("target/edits")));
         }
+        assert_eq!(trees.len(), steps(&folder).len(), "{branch}");
     }
 }
