@@ -1,4 +1,4 @@
-//! What can go wrong, in one sentence each.
+//! Errors, in one sentence each.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub enum Error {
     Unreadable {
         /// File of the program.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault that it has.
         reason: String,
     },
     /// The program has no description of types.
@@ -34,7 +34,7 @@ pub enum Error {
     NoTypes {
         /// File of the program.
         path: PathBuf,
-        /// What was found in place of the types, with a leading space.
+        /// Information that was found in place of the types, with a leading space.
         hint: &'static str,
     },
     /// The debug information does not know tokio's runtime.

@@ -1,4 +1,4 @@
-//! What is known of a program's debug information after one pass: where types, functions and tables are described.
+//! Index of a program's debug information, after one pass: where types, functions and tables are described.
 //!
 //! The debug information does not say which traits a type has, but it describes every method that was compiled for it. So
 //! a future is a type with a method `poll`, and these types' names are the only ones that are remembered.
@@ -24,7 +24,7 @@ const DEEPEST: usize = 64;
 pub struct Index<'a> {
     pub(crate) binary: &'a Binary,
     pub(crate) dwarf: Dwarf<Bytes<'a>>,
-    /// Where each unit begins.
+    /// Beginning of each unit.
     units_at: Vec<Place>,
     found: Found,
     futures: HashSet<u64>,

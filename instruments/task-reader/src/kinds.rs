@@ -1,4 +1,4 @@
-//! What types mean: the tables of `kinds.md`.
+//! Meaning of types: the tables of `kinds.md`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ pub(crate) struct Wait {
     pub(crate) kind: &'static str,
     pub(crate) waits_for: &'static str,
     pub(crate) resource: Option<FieldPath>,
-    /// How much the waiter wants of it, and how much of that is left.
+    /// Amounts that the waiter wants of it, and that are left of this.
     pub(crate) has: Option<(FieldPath, FieldPath)>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Holder {
     pub(crate) out: Option<Out>,
 }
 
-/// How many values hold a resource, by the resource's own state: `most - field / divisor`, `field`, or `most`.
+/// Number of values that hold a resource, by the resource's own state: `most - field / divisor`, `field`, or `most`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Out {
     most: Option<u64>,

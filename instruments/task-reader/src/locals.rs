@@ -27,7 +27,7 @@ const AWAITED: &str = "__awaitee";
 pub(crate) struct Local {
     pub(crate) name: Rc<str>,
     pub(crate) value: Value,
-    /// Whether it may have been moved or dropped.
+    /// True if it may have been moved or dropped.
     pub(crate) may_be_gone: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What was read of a process: tasks, their stacks, what they wait for and what they hold.
+//! A snapshot of a process: tasks, their stacks, what they wait for and what they hold.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub resources: Vec<Resource>,
     /// Tasks that wait for each other in a circle.
     pub circles: Vec<Circle>,
-    /// What could not be read, in sentences.
+    /// Parts that could not be read, in sentences.
     pub not_seen: Vec<String>,
     /// Time for which the process stood still.
     pub standstill: Standstill,
@@ -47,7 +47,7 @@ pub struct Task {
     pub id: u64,
     /// Number of its runtime, as an index of [`Snapshot::runtimes`].
     pub runtime: usize,
-    /// What the runtime does with it.
+    /// State in the runtime.
     pub state: State,
     /// Number of the thread that polls it.
     pub thread: Option<i32>,
@@ -57,11 +57,11 @@ pub struct Task {
     pub begins: Option<Line>,
     /// Futures from the outermost inwards.
     pub frames: Vec<Frame>,
-    /// What it waits for: several things, if it polls several futures.
+    /// Things that it waits for: several, if it polls several futures.
     pub waits: Vec<Wait>,
     /// Values that it may hold.
     pub holds: Vec<Hold>,
-    /// What of it could not be read, in phrases.
+    /// Parts of it that could not be read, in phrases.
     pub not_seen: Vec<String>,
     /// Address of its header, by which others know it.
     #[serde(skip)]
@@ -97,11 +97,11 @@ pub struct Frame {
     pub line: Option<Line>,
     /// Line with which it begins, if the await is in another file: that of a macro.
     pub begins: Option<Line>,
-    /// Where it is.
+    /// Stage of the future.
     pub stage: Stage,
 }
 
-/// Where a future is.
+/// Stage of a future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -126,7 +126,7 @@ pub struct Wait {
     pub frame: usize,
     /// Word for programs, such as `lock`; `unknown` for a future that the tables do not have.
     pub kind: &'static str,
-    /// What it waits for, as a phrase.
+    /// Kind of the wait, as a phrase.
     pub waits_for: String,
     /// Line of the program's own code, or of the crate that is the nearest to it, that waits.
     pub line: Option<Line>,
@@ -134,7 +134,7 @@ pub struct Wait {
     pub resource: Option<usize>,
     /// It was given what it waits for, and was not polled since.
     pub is_given: bool,
-    /// How much of the resource it was given already, such as permits.
+    /// Amount of the resource that it was given already, such as permits.
     #[serde(skip)]
     pub(crate) has: u64,
     /// Address of the resource.
@@ -148,7 +148,7 @@ pub struct Wait {
 pub struct Hold {
     /// Index of the frame that keeps it; none if its future is kept by a frame and not awaited.
     pub frame: Option<usize>,
-    /// What it holds, as a phrase.
+    /// Kind of the held value, as a phrase.
     pub holds: &'static str,
     /// Variable or field.
     pub variable: String,
@@ -158,7 +158,7 @@ pub struct Hold {
     pub line: Option<Line>,
     /// Index in [`Snapshot::resources`].
     pub resource: Option<usize>,
-    /// Whether it is known to hold the resource.
+    /// Certainty that it holds the resource.
     pub certainty: Certainty,
     /// Address of the resource.
     #[serde(skip)]
@@ -166,14 +166,14 @@ pub struct Hold {
     /// Address of the value.
     #[serde(skip)]
     pub(crate) value: u64,
-    /// How many such values the resource has out, if it says so.
+    /// Number of such values that the resource has out, if it says so.
     #[serde(skip)]
     pub(crate) out: Option<u64>,
     #[serde(skip)]
     pub(crate) may_be_gone: bool,
 }
 
-/// Whether a value holds what its type says.
+/// Certainty that a value holds what its type says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -190,7 +190,7 @@ pub enum Certainty {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Resource {
-    /// What its waiters wait for, as a phrase.
+    /// Kind of its waiters' wait, as a phrase.
     pub waits_for: String,
     /// Tasks that wait, as indices of [`Snapshot::tasks`].
     pub waiters: Vec<usize>,
@@ -198,7 +198,7 @@ pub struct Resource {
     pub holders: Vec<(usize, usize)>,
     /// The task that it is, for a wait for a task's end.
     pub task: Option<usize>,
-    /// Whether all holders are known.
+    /// True if all holders are known.
     pub is_complete: bool,
     #[serde(skip)]
     pub(crate) address: u64,
@@ -212,6 +212,6 @@ pub struct Circle {
     pub tasks: Vec<usize>,
     /// The resource for which each waits.
     pub resources: Vec<usize>,
-    /// Whether all holders of these resources are known, so that nothing else can end the wait.
+    /// True if all holders of these resources are known, so that nothing else can end the wait.
     pub is_certain: bool,
 }

@@ -49,7 +49,7 @@ pub(crate) struct TaskFunction {
     pub(crate) scheduler: Place,
 }
 
-/// What the pass has found.
+/// Findings of the pass.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) namespaces: Vec<Namespace>,
@@ -68,7 +68,7 @@ pub(crate) struct Found {
     pub(crate) trailers: Vec<Place>,
     /// Functions behind `async fn`s and blocks.
     pub(crate) bodies: Vec<Place>,
-    /// Whether a panic unwinds.
+    /// True if a panic unwinds.
     pub(crate) unwinds: bool,
 }
 

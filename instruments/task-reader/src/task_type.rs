@@ -1,4 +1,4 @@
-//! What a task is, by the functions in its table.
+//! Type of a task, by the functions in its table.
 //!
 //! Some of these functions are compiled for the task's future, and the debug information names the future. But the compiler
 //! and the linker keep only one of several equal functions, which then has one name for all. So a future is only named if
@@ -17,7 +17,7 @@ use crate::value::{Reach, Reading, Value};
 /// A future and its scheduler, by their names.
 type Pair = (Rc<str>, Rc<str>);
 
-/// What a task is.
+/// Type of a task.
 #[derive(Debug)]
 pub(crate) enum TaskType {
     /// A future, and the type of the cell around it.
@@ -35,7 +35,7 @@ pub(crate) struct TaskTypes {
     functions: HashMap<Pair, [bool; TASK_FUNCTIONS.len()]>,
     /// The types of their cells, with their sizes.
     cells: HashMap<Pair, (Place, u64)>,
-    /// What is known by tables' addresses.
+    /// Types that are known, by their tables' addresses.
     known: RefCell<HashMap<u64, Rc<TaskType>>>,
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Type {
     pub(crate) arguments: Vec<(Rc<str>, Place)>,
 }
 
-/// What a type is beside its fields.
+/// Kind of a type.
 #[derive(Debug)]
 pub(crate) enum Form {
     /// A structure, or a plain value.
@@ -73,7 +73,7 @@ pub(crate) enum Form {
 pub(crate) struct Tag {
     pub(crate) offset: u64,
     pub(crate) size: u64,
-    /// Whether it counts the states of an `async fn` or block.
+    /// True if it counts the states of an `async fn` or block.
     pub(crate) is_state: bool,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Value {
     pub(crate) of: Place,
 }
 
-/// Whether a search follows pointers.
+/// Rule for pointers in a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     WithinValue,

@@ -41,11 +41,11 @@ pub(crate) struct Node {
     pub(crate) kept: Vec<Kept>,
     /// Futures that it keeps and does not await now, with whether they may have been moved or dropped.
     pub(crate) aside: Vec<(Node, bool)>,
-    /// What could not be followed.
+    /// Parts that could not be followed.
     pub(crate) unseen: Vec<String>,
 }
 
-/// Where a future is.
+/// Stage of a future.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// An `async fn` or block that was not polled yet, with its first line.
@@ -67,13 +67,13 @@ pub(crate) struct Kept {
     pub(crate) of: Rc<Type>,
     /// Name of the variable or field that has it.
     pub(crate) name: Rc<str>,
-    /// Whether its future has dropped or moved some of its variables, and nothing says which.
+    /// True if its future has dropped or moved some of its variables, and nothing says which.
     pub(crate) may_be_gone: bool,
-    /// Whether only its function says that there is such a variable, and its place is a guess.
+    /// True if only its function says that there is such a variable, and its place is a guess.
     pub(crate) is_guessed: bool,
 }
 
-/// What a search within a value is for.
+/// Aim of a search within a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Search {
     /// Futures that are polled through this value, and what it keeps.
