@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{chapters, command, root, succeed, verdicts};
+use crate::{chapters, clone_into, command, root, succeed, verdicts};
 
 /// The line of a mistake that says what the grade's reason contains.
 const EXPECTED: &str = "Expected: ";
@@ -24,13 +24,12 @@ struct Edit {
 }
 
 impl Edit {
-    /// Applies the edit, or with `--check` only tries to, in a folder.
-    fn apply(&self, folder: &Path, option: &str) {
+    /// Runs `git WORDS` of the patch in a folder.
+    fn apply(&self, folder: &Path, words: &str) {
         let mut patch = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut patch, self.diff.as_bytes()).unwrap();
-        let words = format!("apply --unidiff-zero {option}");
         println!("chapter {}: {}", self.chapter, self.name);
-        succeed(command("git", &words).arg(patch.path()).current_dir(folder));
+        succeed(command("git", words).arg(patch.path()).current_dir(folder));
     }
 }
 
@@ -63,23 +62,20 @@ fn edits() -> Vec<Edit> {
 
 #[test]
 fn edits_apply_and_a_mistake_says_what_is_expected() {
+    let edits = edits();
     for (chapter, _) in chapters() {
-        let of_it = || {
-            edits()
-                .into_iter()
-                .filter(move |edit| edit.chapter == chapter)
-        };
-        assert!(
-            of_it().any(|edit| edit.is_fix),
-            "chapter {chapter} has no fix"
-        );
-        assert!(
-            of_it().any(|edit| !edit.is_fix),
-            "chapter {chapter} has no mistake"
-        );
+        for is_fix in [true, false] {
+            let has_one = edits
+                .iter()
+                .any(|edit| edit.chapter == chapter && edit.is_fix == is_fix);
+            assert!(
+                has_one,
+                "chapter {chapter} has no edit with is_fix: {is_fix}"
+            );
+        }
     }
-    for edit in edits() {
-        edit.apply(&root(), "--check");
+    for edit in edits {
+        edit.apply(&root(), "apply --unidiff-zero --check");
         assert_eq!(edit.expected.is_none(), edit.is_fix, "{}", edit.name);
     }
 }
@@ -91,19 +87,14 @@ fn every_edit_gets_its_grade() {
     let only = std::env::var("EDITS").ok();
     let only = only.map(|number| number.parse::<u32>().expect("EDITS is a chapter's number"));
     let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("workshop");
-    succeed(
-        command("git", "clone --quiet .")
-            .arg(&copy)
-            .current_dir(root()),
-    );
+    let copy = clone_into(folder.path());
     let mut wrong = Vec::new();
     for edit in edits() {
         if only.is_some_and(|only| only != edit.chapter) {
             continue;
         }
         succeed(command("git", "checkout --quiet -- .").current_dir(&copy));
-        edit.apply(&copy, "--quiet");
+        edit.apply(&copy, "apply --unidiff-zero");
         let said = verdicts::ask(&format!("check {}", edit.chapter), |cargo| {
             cargo.current_dir(&copy);
             cargo.env("CARGO_TARGET_DIR", root().join("target/edits"));

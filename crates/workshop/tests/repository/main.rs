@@ -83,6 +83,13 @@ fn workshop(words: &str) -> Command {
     command(env!("CARGO_BIN_EXE_cargo-workshop"), words)
 }
 
+/// Clones the repository, as it is committed, into a folder.
+fn clone_into(folder: &Path) -> PathBuf {
+    let copy = folder.join("workshop");
+    succeed(command("git", "clone --quiet .").arg(&copy));
+    copy
+}
+
 /// A program that `cargo workshop setup` installs below `.tools`.
 #[track_caller]
 fn tool(within: &str, remedy: &str) -> PathBuf {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use course::measurement::chapter_file::ChapterFile;
 
-use crate::{cargo, chapters, command, root, succeed, turn, workshop};
+use crate::{cargo, chapters, clone_into, command, root, succeed, turn, workshop};
 
 /// The variants of a chapter's steps, in order.
 fn steps(folder: &Path) -> Vec<String> {
@@ -57,9 +57,10 @@ fn no_two_steps_of_a_branch_have_the_same_code() {
     for (number, folder) in chapters() {
         let mut seen = BTreeSet::new();
         for step in steps(&folder) {
+            let code = fs::read_to_string(folder.join(format!("src/{step}.rs"))).unwrap();
             assert!(
-                seen.insert(step.clone()),
-                "chapter {number} has the step {step} twice"
+                seen.insert(code),
+                "chapter {number}: the step {step} has the code of one before it"
             );
         }
     }
@@ -70,12 +71,7 @@ fn no_two_steps_of_a_branch_have_the_same_code() {
 fn weekly_every_step_compiles_and_keeps_its_contract() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("workshop");
-    succeed(
-        command("git", "clone --quiet .")
-            .arg(&copy)
-            .current_dir(root()),
-    );
+    let copy = clone_into(folder.path());
     succeed(workshop("steps").current_dir(&copy));
     let git = |words: &str| succeed(command("git", words).current_dir(&copy));
     let head = git("rev-parse HEAD");
@@ -83,8 +79,9 @@ fn weekly_every_step_compiles_and_keeps_its_contract() {
         let branch = format!("steps/chapter{number}");
         let contract = fs::read_to_string(folder.join("tests/contract.rs")).unwrap();
         let commits = git(&format!("rev-list --reverse {}..{branch}", head.trim()));
+        let steps = steps(&folder);
         let mut trees = BTreeSet::new();
-        for (commit, step) in commits.lines().zip(steps(&folder)) {
+        for (commit, step) in commits.lines().zip(&steps) {
             git(&format!("checkout --quiet --detach {commit}"));
             let tree = git("rev-parse HEAD^{tree}");
             assert!(trees.insert(tree), "{branch} has a tree twice");
@@ -99,6 +96,6 @@ fn weekly_every_step_compiles_and_keeps_its_contract() {
             test.current_dir(&copy).env("VARIANT", "exercise");
             succeed(test.env("CARGO_TARGET_DIR", root().join("target/edits")));
         }
-        assert_eq!(trees.len(), steps(&folder).len(), "{branch}");
+        assert_eq!(trees.len(), steps.len(), "{branch}");
     }
 }
