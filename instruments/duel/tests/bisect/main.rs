@@ -219,7 +219,8 @@ fn an_interrupt_leaves_neither_a_service_nor_a_checkout() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while fs::read_dir(project.0.path().join("pids")).unwrap().count() < 4 {
+    // Both services of the first comparison: noise may end the search after it.
+    while fs::read_dir(project.0.path().join("pids")).unwrap().count() < 2 {
         assert!(running.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(Duration::from_millis(20));
     }
