@@ -59,6 +59,13 @@ const fn look(colour: u32, dark: &'static str, is_round: bool) -> Look {
 }
 
 impl Look {
+    /// Look of an entry of the key that belongs to no series: the colour of the text.
+    pub const PLAIN: Self = Self {
+        colour: INK,
+        dark: DARK_INK,
+        is_round: true,
+    };
+
     /// Returns the look of the series `index`; the looks repeat.
     pub fn nth(index: usize) -> Self {
         LOOKS[index % LOOKS.len()]
@@ -76,15 +83,12 @@ impl Look {
             let is_known = ["problem", "solution"]
                 .iter()
                 .position(|known| *known == variant);
-            let (index, has_other_mark) = match is_known {
-                Some(index) => {
-                    of_variants[index] += 1;
-                    (index, of_variants[index] % 2 == 0)
-                }
-                None => {
-                    let index = others.next().unwrap_or_default();
-                    (index, index >= LOOKS.len())
-                }
+            let (index, has_other_mark) = if let Some(index) = is_known {
+                of_variants[index] += 1;
+                (index, of_variants[index] % 2 == 0)
+            } else {
+                let index = others.next().unwrap_or_default();
+                (index, index >= LOOKS.len())
             };
             let first = Self::nth(index);
             let is_round = first.is_round ^ has_other_mark;

@@ -192,7 +192,7 @@ pub fn xy(
 fn at_least() -> Drawn {
     Drawn {
         hollow: true,
-        ..Drawn::of("at least", Look::nth(0))
+        ..Drawn::of("at least", Look::PLAIN)
     }
 }
 
@@ -339,7 +339,8 @@ pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<Strin
     let mut drawn = Vec::new();
     let mut shown = Vec::new();
     let mut end = 1e-3_f64;
-    for (index, one) in series.iter().enumerate() {
+    let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+    for (one, (name, look)) in series.iter().zip(Look::of_each(&names)) {
         let mut line = Vec::new();
         for &(s, value) in &one.points {
             if s >= 0.0 && is_drawable(s) && is_drawable(value) {
@@ -353,7 +354,7 @@ pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<Strin
         drawn.push(Drawn {
             marks: line.iter().step_by(every).copied().collect(),
             line,
-            ..Drawn::of(&one.name, Look::nth(index))
+            ..Drawn::of(name, look)
         });
     }
     let (low, high) = span(shown.into_iter())?;
