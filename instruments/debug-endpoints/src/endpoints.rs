@@ -1,6 +1,7 @@
 //! Endpoints, with the answer of each path.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "flamegraph")]
 use await_profile::{FlamegraphError, FlamegraphOptions};
@@ -11,7 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
-use diagnosis::{Report, printable};
+use diagnosis::{Addresses, Report, printable};
 use serde::Deserialize;
 
 use crate::cpu_profile::CpuProfile;
@@ -49,7 +50,7 @@ const INDEX: &str = "\
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
 /debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
 /debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
-/debug/look?seconds=N                   all of them at once, and what they say together (&format=json)
+/debug/look?seconds=N                   all of them at once, and what they say together (&format=json|evidence)
 /debug/look?seconds=N&tail=99            why the p99 of each route is high, in three lines (&format=json)
 /debug/incidents                        what the threads did when the service was stuck, slow or short of something (&format=json)
 /debug/metrics                          counters, Prometheus text
@@ -124,6 +125,28 @@ struct Request {
     /// Shows frames of frameworks, too.
     #[serde(default)]
     all: bool,
+}
+
+/// Parameters of a look.
+#[derive(Debug, Deserialize)]
+struct LookRequest {
+    #[serde(default = "ten")]
+    seconds: f64,
+    captures: Option<u32>,
+    format: Option<LookFormat>,
+    /// Keeps the hosts of other services in the evidence.
+    #[serde(default)]
+    addresses: bool,
+    tail: Option<String>,
+}
+
+/// Format of a look other than text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum LookFormat {
+    Json,
+    /// What was seen, to be judged elsewhere.
+    Evidence,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -268,24 +291,36 @@ async fn sockets(Query(request): Query<Request>) -> Result<Response, EndpointErr
 
 async fn look_at_all(
     State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
+    Query(request): Query<LookRequest>,
 ) -> Result<Response, EndpointError> {
-    let format = request.of_text("a look is")?;
     if let Some(tail) = &request.tail {
         let percentile = tail::percentile(tail)?;
+        if request.format == Some(LookFormat::Evidence) {
+            let reason =
+                "a look at the tail has no evidence to judge; leave `tail` or `format` out";
+            return Err(EndpointError::BadRequest(reason.to_owned()));
+        }
         let duration = checked_duration(request.seconds)?;
         let waits = shared
             .waits
             .record_tail(duration, request.captures, percentile);
         let profile = waits.await?;
-        return written(move || tail_in_words(&profile, format)).await;
+        return written(move || tail_in_words(&profile, request.format)).await;
     }
     let evidence = look::look(&shared, checked_duration(request.seconds)?).await;
     written(move || {
-        let report = Report::new(&evidence);
-        Ok(match format {
-            Text::Plain => printable(&report.to_string()).into_response(),
-            Text::Json => Json(look::WithText::new(report)).into_response(),
+        Ok(match request.format {
+            None => printable(&Report::new(&evidence).to_string()).into_response(),
+            Some(LookFormat::Json) => Json(Report::new(&evidence).with_text()).into_response(),
+            Some(LookFormat::Evidence) => {
+                let addresses = if request.addresses {
+                    Addresses::Kept
+                } else {
+                    Addresses::Numbered
+                };
+                let kind = [(header::CONTENT_TYPE, "application/json")];
+                (kind, evidence.to_file(addresses)).into_response()
+            }
         })
     })
     .await
@@ -431,10 +466,10 @@ fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Respons
     })
 }
 
-fn tail_in_words(profile: &Profile, format: Text) -> Result<Response, EndpointError> {
+fn tail_in_words(profile: &Profile, format: Option<LookFormat>) -> Result<Response, EndpointError> {
     Ok(match format {
-        Text::Plain => printable(&tail::with_text(profile)?.text).into_response(),
-        Text::Json => Json(tail::with_text(profile)?).into_response(),
+        None => printable(&tail::with_text(profile)?.text).into_response(),
+        Some(_) => Json(tail::with_text(profile)?).into_response(),
     })
 }
 
@@ -487,7 +522,10 @@ async fn threads(
 ) -> Result<Response, EndpointError> {
     let format = request.of_threads()?;
     let duration = checked_duration(request.seconds)?;
-    let profile = shared.threads.record(duration).await?;
+    let profile = shared
+        .threads
+        .record_within(Duration::ZERO, duration)
+        .await?;
     written(move || threads_response(&profile, format, &request)).await
 }
 
