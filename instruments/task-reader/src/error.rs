@@ -19,6 +19,9 @@ pub enum Error {
         /// The system's reason.
         reason: std::io::Error,
     },
+    /// The system does not let the calling process be read by a child of its own.
+    #[error("the tasks of this process cannot be read: {0}")]
+    Refused(String),
     /// The program's file cannot be read.
     #[error("{path} cannot be read: {reason}")]
     Unreadable {
