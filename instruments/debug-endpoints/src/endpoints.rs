@@ -30,6 +30,7 @@ use crate::page;
 use crate::shared::Shared;
 use crate::sockets;
 use crate::tail;
+use crate::tasks;
 use crate::thread_flamegraph;
 use crate::threads::ThreadProfile;
 
@@ -44,6 +45,7 @@ const INDEX: &str = "\
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/threads?seconds=N                where each thread is blocked, folded stacks (&format=svg|json, &idle=true, &all=true)
 /debug/threads/last?format=folded|svg|json   the last profile of threads again
+/debug/tasks                            every task: where it waits, what it holds, who waits for whom (&of=NAME, &format=html|json|svg)
 /debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
@@ -74,6 +76,7 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug/await/last", get(last_await_profile))
         .route("/debug/threads", taken(threads))
         .route("/debug/threads/last", get(last_threads))
+        .route("/debug/tasks", taken(all_tasks))
         .route("/debug/heap", taken(heap_profile))
         .route("/debug/pprof/heap", taken(heap_in_use))
         .with_state(shared)
@@ -517,6 +520,10 @@ fn threads_response(
             (headers, printable(&profile.folded(idle, all))).into_response()
         }
     })
+}
+
+async fn all_tasks(Query(request): Query<tasks::Request>) -> Result<Response, EndpointError> {
+    tasks::answer(request).await
 }
 
 async fn heap_profile(Query(request): Query<Request>) -> Result<Response, EndpointError> {

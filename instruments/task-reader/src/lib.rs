@@ -43,6 +43,7 @@ mod reader;
 mod report;
 mod runtime;
 mod shadowed;
+mod svg;
 mod task_type;
 mod tell;
 mod text;
@@ -62,5 +63,6 @@ pub use report::{
     Deadlock, Group, Holder, Holds, Level, Link, Report, TaskRef, VERSION, WaitsFor, Wanted,
 };
 pub use runtime::Flavor;
+pub use text::shortened;
 pub use types::Line;
 pub use watch::SNAPSHOTS;

@@ -16,7 +16,7 @@ const LONGEST_NAME: usize = 80;
 
 /// Leaves out the type parameters of a long name, such as those of a server's whole tree of routes: `Server<…>`. The name is
 /// whole in the JSON.
-pub(crate) fn shortened(name: &str) -> String {
+pub fn shortened(name: &str) -> String {
     if name.chars().count() <= LONGEST_NAME {
         return name.to_owned();
     }

@@ -491,6 +491,46 @@ mod tests {
     }
 
     #[test]
+    fn a_killed_look_leaves_no_thread_stopped() {
+        static IS_OVER: AtomicBool = AtomicBool::new(false);
+        let counting = std::thread::spawn(|| {
+            while !IS_OVER.load(Relaxed) {
+                std::thread::yield_now();
+            }
+            own_tid()
+        });
+        // A program outside kills every child that this thread has. It is the child of another one.
+        let (pid, tid) = (std::process::id(), own_tid());
+        let kills = format!(
+            "while read -r all < /proc/{pid}/task/{tid}/children; do [ \"$all\" ] && kill -9 $all 2>/dev/null; done"
+        );
+        let killer = std::thread::spawn(move || {
+            std::process::Command::new("sh")
+                .args(["-c", &kills])
+                .spawn()
+        });
+        let mut killer = killer.join().expect("no panic").expect("a shell");
+        for _ in 0..200 {
+            let mut pieces = [Piece::new(0, 1)];
+            match Standstill::of(Process::this(), &mut pieces) {
+                Ok(still) => assert!(!still.threads.is_empty()),
+                Err(error) => assert!(error.to_string().contains("was killed"), "{error}"),
+            }
+        }
+        killer.kill().expect("it runs");
+        killer.wait().expect("it ends");
+        for thread in std::fs::read_dir("/proc/self/task")
+            .expect("this is Linux")
+            .flatten()
+        {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            assert!(!stat.contains(") t ") && !stat.contains(") T "), "{stat}");
+        }
+        IS_OVER.store(true, Relaxed);
+        counting.join().expect("it goes on");
+    }
+
+    #[test]
     fn a_process_that_is_gone_is_no_process() {
         let error = Standstill::of(Process::of(i32::MAX.unsigned_abs()), &mut []).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
