@@ -196,10 +196,11 @@ impl Report {
         };
         let mut groups = Vec::new();
         for numbers in snapshot.groups() {
-            let tasks = numbers
-                .iter()
-                .filter_map(|number| snapshot.tasks.get(*number));
-            let group = Group::new(tasks.collect(), snapshot.snapshots);
+            let tasks = numbers.iter();
+            let tasks: Vec<&Task> = tasks
+                .filter_map(|number| snapshot.tasks.get(*number))
+                .collect();
+            let group = Group::new(&tasks, snapshot.snapshots);
             groups.extend(group.filter(|_| numbers.first().is_some_and(is_shown)));
         }
         let mut resources = Vec::new();
@@ -243,7 +244,7 @@ fn has(task: &Task, part: &str) -> bool {
 }
 
 impl Group {
-    fn new(tasks: Vec<&Task>, snapshots: u32) -> Option<Self> {
+    fn new(tasks: &[&Task], snapshots: u32) -> Option<Self> {
         let first = tasks.first()?;
         let stayed = tasks.iter().filter(|task| task.stayed == snapshots);
         Some(Self {

@@ -256,7 +256,7 @@ mod tests {
     fn a_long_line_keeps_its_beginning_and_its_end() {
         assert_eq!(
             cut("suspended at src/a/very/deep/folder/main.rs:11", 24),
-            "suspende…der/main.rs:11"
+            "suspende…lder/main.rs:11"
         );
         assert_eq!(cut("short", 24), "short");
     }

@@ -1,6 +1,6 @@
 //! A report as text: groups of equal stacks, then who holds what, then circles.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write as _};
 
 use crate::model::{Frame, Snapshot, State};
 use crate::report::{
@@ -86,10 +86,11 @@ impl Report {
                 format!("{shown} of {tasks} {verb} `{of}` in the stack,")
             }
         };
-        title.push_str(&format!(" in {runtimes} of process {}", self.pid));
+        // Writing to a String cannot fail.
+        let _ = write!(title, " in {runtimes} of process {}", self.pid);
         if self.snapshots > 1 {
             let snapshots = self.snapshots;
-            title.push_str(&format!("; {snapshots} snapshots in {:.1} s", self.seconds));
+            let _ = write!(title, "; {snapshots} snapshots in {:.1} s", self.seconds);
         }
         title
     }
