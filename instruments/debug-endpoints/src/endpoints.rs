@@ -30,6 +30,7 @@ use crate::page;
 use crate::shared::Shared;
 use crate::sockets;
 use crate::tail;
+use crate::tasks;
 use crate::thread_flamegraph;
 use crate::threads::ThreadProfile;
 
@@ -44,6 +45,7 @@ const INDEX: &str = "\
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/threads?seconds=N                where each thread is blocked, folded stacks (&format=svg|json, &idle=true, &all=true)
 /debug/threads/last?format=folded|svg|json   the last profile of threads again
+/debug/tasks                            every task: where it waits, what it holds, who waits for whom (&of=NAME, &format=html|json|svg)
 /debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
@@ -56,7 +58,7 @@ const INDEX: &str = "\
 ";
 
 /// Paths of all endpoints.
-pub(crate) const PATHS: [&str; 18] = [
+pub(crate) const PATHS: [&str; 19] = [
     "/debug",
     "/debug/",
     "/debug/metrics",
@@ -73,6 +75,7 @@ pub(crate) const PATHS: [&str; 18] = [
     "/debug/await/last",
     "/debug/threads",
     "/debug/threads/last",
+    "/debug/tasks",
     "/debug/heap",
     "/debug/pprof/heap",
 ];
@@ -121,6 +124,7 @@ async fn ask(shared: &Arc<Shared>, path: &str, asked: &Parts) -> Result<Answer, 
         "/debug/await/last" => last_await_profile(shared, parameters(asked)?).await,
         "/debug/threads" => threads(shared, parameters(asked)?).await,
         "/debug/threads/last" => last_threads(shared, parameters(asked)?).await,
+        "/debug/tasks" => all_tasks(parameters(asked)?).await,
         "/debug/heap" => heap_profile(parameters(asked)?).await,
         "/debug/pprof/heap" => heap_in_use().await,
         _ => Ok(Answer::empty(StatusCode::NOT_FOUND)),
@@ -523,6 +527,10 @@ fn threads_response(
         Format::Folded | Format::Pprof => Answer::text(printable(&profile.folded(idle, all))),
     };
     Ok(answer.noted(profile.note()))
+}
+
+async fn all_tasks(request: tasks::Request) -> Result<Answer, EndpointError> {
+    tasks::answer(request).await
 }
 
 async fn heap_profile(request: Request) -> Result<Answer, EndpointError> {
