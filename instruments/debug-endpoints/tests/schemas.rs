@@ -1,4 +1,4 @@
-//! `look.schema.json` describes what `look` answers.
+//! The schemas describe what `look` and `tasks` answer.
 
 mod common;
 
@@ -9,6 +9,7 @@ use axum::Router;
 use axum::routing::get;
 use common::ask;
 use debug_endpoints::DebugEndpoints;
+use diagnosis::{Evidence, Report};
 use serde_json::{Map, Value};
 
 /// Every keyword that the schema may use: those that [`check`] knows, and those that only describe.
@@ -26,9 +27,8 @@ const KEYWORDS: &[&str] = &[
     "type",
 ];
 
-fn schema() -> Value {
-    serde_json::from_str(include_str!("../look.schema.json")).expect("JSON")
-}
+const LOOK: &str = include_str!("../look.schema.json");
+const TASKS: &str = include_str!("../tasks.schema.json");
 
 /// Adds what is wrong with `value` to `wrong`, each with the path to it. A key that is not described is wrong here,
 /// though the schema allows it: readers ignore what a later version adds.
@@ -70,9 +70,13 @@ fn check(schema: &Value, root: &Value, value: &Value, path: &str, wrong: &mut Ve
     for (key, value) in object {
         match schema["properties"].get(key) {
             Some(described) => check(described, root, value, &format!("{path}.{key}"), wrong),
-            None => wrong.push(format!("{path}.{key} is not in look.schema.json")),
+            None => wrong.push(format!("{path}.{key} is not in the schema")),
         }
     }
+}
+
+fn parsed(schema: &str) -> Value {
+    serde_json::from_str(schema).expect("JSON")
 }
 
 fn is_of(value: &Value, name: &str) -> bool {
@@ -88,8 +92,8 @@ fn is_of(value: &Value, name: &str) -> bool {
     }
 }
 
-fn wrong_in(value: &Value) -> Vec<String> {
-    let (schema, mut wrong) = (schema(), Vec::new());
+fn wrong_in(schema: &str, value: &Value) -> Vec<String> {
+    let (schema, mut wrong) = (parsed(schema), Vec::new());
     check(&schema, &schema, value, "", &mut wrong);
     wrong
 }
@@ -114,8 +118,10 @@ fn check_keywords(schema: &Map<String, Value>, path: &str) {
 }
 
 #[test]
-fn the_schema_uses_what_this_test_checks_and_describes_each_key() {
-    check_keywords(schema().as_object().expect("an object"), "");
+fn the_schemas_use_what_this_test_checks_and_describe_each_key() {
+    for schema in [LOOK, TASKS] {
+        check_keywords(parsed(schema).as_object().expect("an object"), "");
+    }
 }
 
 #[test]
@@ -137,7 +143,7 @@ fn answers_of_look_are_as_described() {
     };
     // Of an idle service, and of one that is stuck, which has a finding.
     let idle = look();
-    assert_eq!(wrong_in(&idle), Vec::<String>::new());
+    assert_eq!(wrong_in(LOOK, &idle), Vec::<String>::new());
     let _held = LOCK.blocking_lock();
     let mut stuck = Vec::new();
     for _ in 0..5 {
@@ -147,7 +153,17 @@ fn answers_of_look_are_as_described() {
     }
     ask(own, "/at-once");
     let found = look();
-    assert_eq!(wrong_in(&found), Vec::<String>::new());
+    assert_eq!(wrong_in(LOOK, &found), Vec::<String>::new());
+    // Its evidence can be judged elsewhere, to the same.
+    let evidence = ask(admin, "/debug/look?seconds=1&format=evidence");
+    let evidence = Evidence::from_file(&evidence.text()).expect("evidence");
+    let again = serde_json::to_value(Report::new(&evidence).with_text()).expect("JSON");
+    assert_eq!(wrong_in(LOOK, &again), Vec::<String>::new());
+    for list in ["findings", "waits"] {
+        assert_eq!(again[list][0]["kind"], found[list][0]["kind"], "{again}");
+    }
+    let refused = ask(admin, "/debug/look?seconds=1&format=evidence&tail=99");
+    assert_eq!(refused.status, 400, "{}", refused.text());
     let findings = found["findings"].as_array().expect("findings");
     assert!(!findings.is_empty(), "{found}");
 
@@ -160,13 +176,51 @@ fn answers_of_look_are_as_described() {
     ] {
         let mut damaged = found.clone();
         damaged[key] = bad;
-        assert!(!wrong_in(&damaged).is_empty(), "{key} passes");
+        assert!(!wrong_in(LOOK, &damaged).is_empty(), "{key} passes");
     }
     let mut without = found.clone();
     without.as_object_mut().expect("an object").remove("text");
     assert_eq!(
-        wrong_in(&without),
+        wrong_in(LOOK, &without),
         Vec::<String>::new(),
         "duel's has no text"
     );
+}
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "tasks"
+))]
+#[test]
+fn answers_of_tasks_are_as_described() {
+    let (runtime, _, admin) = common::service(DebugEndpoints::new, |_| Router::new());
+    let tasks = || {
+        let answer = ask(admin, "/debug/tasks?format=json");
+        if answer.status == 501 {
+            assert!(
+                answer.text().contains("`debug = true`"),
+                "{}",
+                answer.text()
+            );
+            return None;
+        }
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        serde_json::from_slice::<Value>(&answer.body).ok()
+    };
+    let Some(idle) = tasks() else {
+        return;
+    };
+    assert_eq!(wrong_in(TASKS, &idle), Vec::<String>::new());
+    // With two tasks that wait for each other, every part of the answer has something.
+    common::deadlock(&runtime);
+    let stuck = tasks().expect("it had types before");
+    assert_eq!(wrong_in(TASKS, &stuck), Vec::<String>::new());
+    assert!(
+        stuck["circles"][0]["links"][0]["held_by"][0]["line"].is_object(),
+        "{stuck}"
+    );
+    let mut damaged = stuck.clone();
+    damaged["groups"][0]["state"] = Value::from("asleep");
+    assert!(!wrong_in(TASKS, &damaged).is_empty());
 }
