@@ -128,6 +128,20 @@ impl Evidence {
         longest * self.cpu_share()
     }
 
+    /// Returns the longest CPU time, in seconds, for which a thread that runs requests was seen in this function without a
+    /// pause, by samples of the CPU time; `None` without such samples.
+    pub(crate) fn held_at(&self, function: Option<&str>) -> Option<f64> {
+        let mut longest = 0.0_f64;
+        for thread in self.cpu.as_deref()?.run_requests() {
+            for hold in &thread.holds {
+                if function.is_some_and(|function| hold.place.starts_with(function)) {
+                    longest = longest.max(hold.cpu_s);
+                }
+            }
+        }
+        Some(longest)
+    }
+
     /// Returns where threads that run requests make clients, if one was seen to.
     pub(crate) fn client_made_at(&self) -> Option<String> {
         client_made_at(self.threads.as_deref()?)

@@ -81,7 +81,7 @@ const EXPLAINS: &[Explains] = &[
     },
     Explains {
         causes: &["computing_worker"],
-        effect: Effect::DropsLesser,
+        effect: Effect::Drops,
         consequences: &["rare_hold"],
     },
     // One computation is told once.
@@ -157,16 +157,16 @@ pub(crate) fn judge(evidence: &Evidence) -> Vec<Finding> {
     for (_, rule) in RULES {
         all.extend(rule(evidence));
     }
-    unexplained(all)
+    unexplained(&all)
 }
 
 /// Leaves out what other findings explain, and at one place the less certain of two findings of one kind.
-fn unexplained(all: Vec<Finding>) -> Vec<Finding> {
+fn unexplained(all: &[Finding]) -> Vec<Finding> {
     let mut left = Vec::new();
-    for finding in &all {
+    for finding in all {
         let mut finding = finding.clone();
         let mut is_explained = false;
-        for cause in &all {
+        for cause in all {
             let is_there = cause.shares_place(&finding);
             is_explained |= is_there && cause.kind == finding.kind && cause.level < finding.level;
             match effect(cause, &finding) {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     fn left(all: &[Finding]) -> Vec<&'static str> {
-        let left = unexplained(all.to_vec());
+        let left = unexplained(all);
         left.iter().map(|finding| finding.kind).collect()
     }
 
@@ -293,7 +293,7 @@ mod tests {
     fn a_consequence_is_told_after_its_cause() {
         let given_up = found(Level::Fault, "given_up", 1.6, "");
         let lock = |level| found(level, "lock", 1.4, "shop::read (src/read.rs:7)");
-        let weight = |cause| unexplained(vec![given_up.clone(), cause])[0].weight;
+        let weight = |cause| unexplained(&[given_up.clone(), cause])[0].weight;
         assert!(weight(lock(Level::Fault)) < 1.4);
         assert!(weight(lock(Level::Wait)) > 1.4);
     }

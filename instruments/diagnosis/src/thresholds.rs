@@ -204,6 +204,8 @@ pub const MANY_BLOCKING: usize = 4;
 pub const POOL_LIMIT: usize = 512;
 /// Shortest CPU time of a thread without a yield, in seconds.
 pub const HELD: f64 = 0.01;
+/// Shortest CPU time in one function without a pause, in seconds, by samples of the CPU time: two of their periods.
+pub const HELD_AT_ONCE: f64 = 0.015;
 /// Shortest CPU time without a yield, in seconds, that is a finding even if it is rare.
 pub const HELD_LONG: f64 = 0.05;
 /// Fewest consecutive moments in one place that count as a hold of the thread.

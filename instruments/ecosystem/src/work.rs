@@ -9,6 +9,8 @@ use crate::tables::{name, rows};
 pub struct Work {
     /// Part of the names of its functions.
     pub part: &'static str,
+    /// True if it can be done once, or elsewhere.
+    pub is_avoidable: bool,
     /// The usual cause, as a sentence.
     pub cause: &'static str,
     /// Remedy, as a sentence.
@@ -18,9 +20,10 @@ pub struct Work {
 static WORK: LazyLock<Vec<Work>> = LazyLock::new(|| {
     let mut all = Vec::new();
     for row in rows("Work") {
-        if let [part, cause, fix] = row[..] {
+        if let [part, kind, cause, fix] = row[..] {
             all.push(Work {
                 part: name(part),
+                is_avoidable: kind == "avoidable",
                 cause,
                 fix,
             });

@@ -6,7 +6,8 @@ use crate::rules::why::Why;
 use crate::threads::State;
 use crate::threads::seen::{Seen, function, in_state, is_told, most_frequent, place, worst};
 use crate::thresholds::{
-    BLOCKED, BUSIEST, BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, MOST_COMPUTING,
+    BLOCKED, BUSIEST, BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, HELD_AT_ONCE,
+    MOST_COMPUTING,
 };
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -80,8 +81,11 @@ impl<'a> Computing<'a> {
             );
         }
         let why = Why::of(evidence, self.found.most);
-        // Nobody knows without a heartbeat whether they yield.
-        let is_held = self.held >= HELD || evidence.runtimes.is_empty();
+        let is_held = match evidence.held_at(function(self.found.most)) {
+            Some(held) => held >= HELD_AT_ONCE,
+            // Nobody knows without a heartbeat whether they yield.
+            None => self.held >= HELD || evidence.runtimes.is_empty(),
+        };
         let (level, cause, fix) = match &why {
             Some(why) => {
                 seen = format!("{seen}{}", why.seen);

@@ -91,13 +91,13 @@ fn upstream(evidence: &Evidence, name: &str, mut seen: String, is_closed_here: b
         )
     } else if is_closed_here {
         (
-            "A client is made for each call, or a body is not read to its end: the place that makes the client tells which.",
-            "Keep one client, and read each answer to its end.",
+            "A client is made for each call, or its pool keeps fewer connections than are used at once.",
+            "Keep one client, and let its pool keep as many as are used at once.",
         )
     } else {
         (
-            "The other end closes them, as with `connection: close`.",
-            "Let that service keep connections alive.",
+            "A body is not read to its end, or the other end closes: then its answers say `connection: close`.",
+            "Read each answer to its end.",
         )
     };
     let words = Words {
@@ -123,7 +123,7 @@ fn closed_by_service(name: &str, seen: String) -> Finding {
 /// Connections that clients open for a request or a few: no fault of this service.
 fn closed_by_clients(name: &str, seen: String) -> Finding {
     let words = Words {
-        headline: format!("Clients hardly use connections {name} again."),
+        headline: format!("Connections {name} are hardly used again."),
         seen,
         fix: "Let clients and proxies keep connections alive.".to_owned(),
         ..Words::default()
@@ -429,7 +429,7 @@ mod tests {
         };
         assert_eq!(told(50), ("connections_closed", Level::Fault));
         assert_eq!(told(49), ("clients_connections", Level::Note));
-        assert!(found(49, true).cause.contains("The other end closes"));
+        assert!(found(49, true).cause.contains("the other end closes"));
         assert!(found(50, true).cause.contains("A client is made"));
     }
 

@@ -7,7 +7,7 @@ use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Evidence, Requests};
 use crate::finding::{Finding, Words};
-use crate::thresholds::{ABSENT, EQUAL_AT_ONCE, EQUAL_WORK_WEIGHT, MUCH_OF_ROUTE, PASSES_BY};
+use crate::thresholds::{ABSENT, EQUAL_AT_ONCE, EQUAL_WORK_WEIGHT, MUCH_OF_ROUTE};
 use crate::waiting::Waiting;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -125,6 +125,7 @@ fn is_work(kind: WaitKind) -> bool {
 mod tests {
     use super::*;
     use crate::testing::{both_sides, evidence, place, route};
+    use crate::thresholds::PASSES_BY;
 
     const LINE: &str = "shop::compute (src/stats.rs:28)";
     const POOL: &str = "(waiting for a connection of the pool)";

@@ -60,7 +60,13 @@ fn is_one_in_flight(waiting: &Waiting, release: &Release, route: &Route) -> bool
 
 fn one_in_flight(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> Finding {
     let ms = waiting.in_flight * evidence.seconds * 1e3 / release.wakes.max(1) as f64;
-    let line = waiting.place().line().unwrap_or("an unknown place");
+    let mut lines: Vec<&str> = Vec::new();
+    for frame in &waiting.place().frames {
+        if parts(frame).is_some() {
+            lines.push(frame);
+        }
+    }
+    let line = lines.join(" > ");
     let words = Words {
         headline: format!(
             "{}: one message is in flight at a time, at {line}: the next waits for the answer to the last.",

@@ -33,7 +33,7 @@ impl Why {
                 fix: "Do it once for each request, and pass the result on.",
             });
         }
-        let work = work_at(&stacks, function)?;
+        let work = work_at(&stacks, function).filter(|work| work.is_avoidable)?;
         Some(Self {
             seen: String::new(),
             cause: work.cause,
