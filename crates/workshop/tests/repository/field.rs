@@ -52,7 +52,7 @@ fn weekly_look_names_the_faults_that_people_reported() {
         let first = of("findings").or_else(|| of("waits"));
         let first = first.unwrap_or(&Value::Null);
         let says = first["says"].as_str().unwrap_or_default();
-        first["kind"] == case.kind && says.contains(case.says)
+        first["kind"] == case.kind && says.contains(&case.says)
     };
     let missed = without(&[], is_named);
     assert!(missed.is_empty(), "not named: {missed:?}");
