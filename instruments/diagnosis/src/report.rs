@@ -225,7 +225,7 @@ impl Report {
         }
         if let Some(ms) = outcomes.latency_ms {
             head = format!(
-                "{head}; mean latency in the service {}",
+                "{head}; mean latency in the service {} by Little's law",
                 figures::duration(ms)
             );
         }
@@ -523,7 +523,7 @@ mod tests {
         assert!(
             text.starts_with(
                 "In 10 s 5 requests were answered (4 2xx, 1 5xx), and 638 were given up after 250 ms on average; \
-                 mean latency in the service 168 ms; 10.8 in flight on average;"
+                 mean latency in the service 168 ms by Little's law; 10.8 in flight on average;"
             ),
             "{text}"
         );

@@ -1,6 +1,6 @@
 //! Recorded evidence of services with known faults, and without, is judged again: exactly, without load and without attempts.
 //!
-//! `tests/evidence/README.md` says how each was judged. `UPDATE_EXPECT=1 cargo test -p diagnosis --test evidence` writes it.
+//! `tests/evidence/README.md` says how each was judged. `UPDATE_EXPECT=1 cargo test -p duel-diagnosis --test evidence` writes it.
 
 use std::collections::BTreeMap;
 use std::fmt;

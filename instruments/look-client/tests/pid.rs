@@ -1,6 +1,6 @@
 //! A look at other programs from outside.
 //!
-//! `cargo test -p look-client --features pid`: the feature is off by default, and so are these tests.
+//! `cargo test -p duel-look-client --features pid`: the feature is off by default, and so are these tests.
 
 #![cfg(target_os = "linux")]
 
