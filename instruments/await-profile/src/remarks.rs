@@ -115,10 +115,7 @@ fn of_place(place: &Share, all: &Summary) -> Option<Remark> {
         (Some(spent), Some(latency)) => format!("{spent:.1} of {latency:.1} ms "),
         _ => String::new(),
     };
-    let what = match wait.what.strip_prefix('(') {
-        Some(what) => what.trim_end_matches(')').to_owned(),
-        None => format!("waiting for {}", wait.what),
-    };
+    let what = wait.in_words();
     // Releases are sorted: the first one that matches has the largest share.
     let release = match releases.iter().find(|one| one.frames == place.frames) {
         Some(release) if is_telling(&release.by) => format!(
@@ -157,10 +154,8 @@ fn of_place(place: &Share, all: &Summary) -> Option<Remark> {
 /// Returns the number of long waits that follow each other there, if they are for something that could be asked at once.
 fn calls_in_a_row(place: &Share, wait: Wait) -> Option<f64> {
     let times = place.in_a_row?;
-    // The begin of a transaction is polled several times, but is one wait.
-    let is_transaction = wait.kind == WaitKind::Database && wait.what.starts_with('(');
     let each = place.ms_per_request.unwrap_or_default() / times;
-    if is_asked_for(wait.kind) && !is_transaction && times >= IN_A_ROW && each >= IN_A_ROW_MS {
+    if wait.is_asked_for() && times >= IN_A_ROW && each >= IN_A_ROW_MS {
         return Some(times);
     }
     None
@@ -171,15 +166,6 @@ pub(crate) fn is_telling(by: &[String]) -> bool {
     let is_remark = by.iter().any(|by| by.starts_with('('));
     // It says nothing new that a runtime's task has ended.
     !is_remark && by.iter().any(|by| !PathMeaning::Runtime.fits(by))
-}
-
-/// Returns whether something else answers this wait, so that a request could ask for several answers at once.
-fn is_asked_for(kind: WaitKind) -> bool {
-    use WaitKind::{Answer, AnswerOrStream, BlockingPool, Database, Lock, NewConnection, Pool};
-    matches!(
-        kind,
-        Answer | AnswerOrStream | BlockingPool | Database | Lock | NewConnection | Pool
-    )
 }
 
 fn of_unpolled(unpolled: &Unpolled) -> Remark {

@@ -30,6 +30,8 @@ const FEWEST_SAMPLES: u64 = 20;
 const LEAST_RATIO: f64 = 1.25;
 /// Most places of a route that a tail tells.
 const MOST_PLACES: usize = 10;
+/// Most routes with too few requests that are told one by one.
+const MOST_WITH_TOO_FEW: usize = 3;
 /// Smallest part of the slowest requests' extra time at which a second place is named.
 const LEAST_OF_EXTRA: f64 = 0.2;
 
@@ -464,14 +466,36 @@ impl fmt::Display for Tail {
                 self.seconds
             )?;
         }
+        let too_few = self.with_too_few_requests();
         for route in &self.routes {
-            writeln!(f, "{}", route.says.replace('\n', "\n  "))?;
+            if too_few.len() <= MOST_WITH_TOO_FEW || !too_few.contains(&route.route.as_str()) {
+                writeln!(f, "{}", route.says.replace('\n', "\n  "))?;
+            }
+        }
+        if too_few.len() > MOST_WITH_TOO_FEW {
+            writeln!(
+                f,
+                "{} routes, such as {}, have too few requests for a tail. If these are paths, give all requests of a handler \
+                 one name.",
+                too_few.len(),
+                too_few[0]
+            )?;
         }
         writeln!(f, "Seen for {:.1} s. {}", self.seconds, self.left_out())
     }
 }
 
 impl Tail {
+    fn with_too_few_requests(&self) -> Vec<&str> {
+        let mut routes = Vec::new();
+        for route in &self.routes {
+            if route.finding == TailFinding::TooFewRequests {
+                routes.push(route.route.as_str());
+            }
+        }
+        routes
+    }
+
     /// Returns a sentence on the requests that are left out.
     pub fn left_out(&self) -> String {
         let lost = match self.lost {

@@ -5,12 +5,12 @@ mod file;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
+use ecosystem::{BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind};
 use serde::{Deserialize, Serialize};
 
 pub use file::{Addresses, Unreadable};
 
-use crate::threads::seen::{Inside, in_other_tasks, inside};
+use crate::threads::seen::{Inside, client_made_at, in_other_tasks, inside};
 use crate::threads::{CpuSamples, ThreadProfile};
 use crate::thresholds::{FEWEST_ENDED, LITTLE_MEMORY, LIVED, MOMENTS_OF_RISE, MUCH_OF_ALL, STEADY};
 
@@ -114,6 +114,37 @@ impl Evidence {
             Some(connections) => &connections.upstreams,
             None => &[],
         }
+    }
+
+    /// Returns the longest time for which a thread that runs requests did not yield, in CPU seconds of its own: the time in
+    /// which it waited for a CPU is not the code's.
+    pub(crate) fn held(&self) -> f64 {
+        let mut longest = 0.0_f64;
+        for runtime in &self.runtimes {
+            for held in &runtime.held_worst {
+                longest = longest.max(*held);
+            }
+        }
+        longest * self.cpu_share()
+    }
+
+    /// Returns the longest CPU time, in seconds, for which a thread that runs requests was seen in this function without a
+    /// pause, by samples of the CPU time; `None` without such samples.
+    pub(crate) fn held_at(&self, function: Option<&str>) -> Option<f64> {
+        let mut longest = 0.0_f64;
+        for thread in self.cpu.as_deref()?.run_requests() {
+            for hold in &thread.holds {
+                if function.is_some_and(|function| hold.place.starts_with(function)) {
+                    longest = longest.max(hold.cpu_s);
+                }
+            }
+        }
+        Some(longest)
+    }
+
+    /// Returns where threads that run requests make clients, if one was seen to.
+    pub(crate) fn client_made_at(&self) -> Option<String> {
+        client_made_at(self.threads.as_deref()?)
     }
 
     /// Returns the share of the time in which threads that run requests had a CPU, of the time in which they wanted one;
@@ -266,6 +297,12 @@ impl Place {
         innermost_line(&self.frames)
     }
 
+    /// Returns the line, or the last frame if no line is known.
+    pub(crate) fn anchor(&self) -> &str {
+        let last = self.frames.last().map_or("", String::as_str);
+        self.line().unwrap_or(last)
+    }
+
     /// Returns whether the request waits for something else at the same time.
     pub fn is_one_of_several(&self) -> bool {
         self.frames
@@ -386,6 +423,18 @@ impl Requests {
     /// Returns the route of this name.
     pub fn route(&self, name: &str) -> Option<&Route> {
         self.routes.iter().find(|route| route.name == name)
+    }
+
+    /// Returns the share of the waits at a place that a timer ended.
+    pub(crate) fn ended_by_timer(&self, place: &Place) -> f64 {
+        let mut share = 0.0;
+        for release in &self.releases {
+            let is_here = release.route == place.route && release.frames == place.frames;
+            if is_here && release.by == [BY_TIMER] {
+                share += release.share;
+            }
+        }
+        share
     }
 
     /// Returns the code that released most of the requests at a place, if it is known.

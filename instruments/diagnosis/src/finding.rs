@@ -25,10 +25,13 @@ pub struct Finding {
     pub see: &'static str,
     /// Rank among findings: the larger it is, the likelier requests wait for this ([`thresholds`](crate::thresholds)).
     pub weight: f64,
+    /// Places that it is about: lines of the service's code, or frames without one.
+    #[serde(skip)]
+    pub(crate) places: Vec<String>,
 }
 
 /// Kind of a finding, the surest fault first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// A fault, which is the cause of waits.
@@ -37,6 +40,8 @@ pub enum Level {
     Bound,
     /// A wait in this service or its database that takes most of the time; its cause was not seen.
     Wait,
+    /// A fact about its clients, which is no fault of this service.
+    Note,
 }
 
 /// The words of a finding, in the order in which they are printed. Empty ones are left out.
@@ -80,7 +85,19 @@ impl Finding {
             fix: words.fix,
             see,
             weight,
+            places: Vec::new(),
         }
+    }
+
+    /// Adds a place that it is about.
+    pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
+        self.places.push(place.into());
+        self
+    }
+
+    /// Returns whether both are about one place.
+    pub(crate) fn shares_place(&self, other: &Self) -> bool {
+        self.places.iter().any(|place| other.places.contains(place))
     }
 
     /// Returns the finding in lines; the first says what is wrong and where. With [`View::Inside`], the evidence names the

@@ -6,10 +6,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::evidence::{Answers, Connections, Evidence, Place, Requests, View};
+use crate::evidence::{Answers, Connections, Evidence, Place, Requests, Route, View};
 use crate::finding::{Finding, Level};
-use crate::rules::{RULES, after, is_inside};
-use crate::thresholds::{CPU_LOST, LISTED, MANY_WORKERS, MUCH_OF_ALL};
+use crate::rules::{after, is_inside, judge};
+use crate::thresholds::{CPU_LOST, FEWEST_ENDED, LISTED, MANY_WORKERS, MUCH_OF_ALL, TOLD_OF_ALL};
 
 /// Most causes that a report names.
 const MOST_FINDINGS: usize = 4;
@@ -45,6 +45,8 @@ pub struct Report {
     pub bounds: Vec<Finding>,
     /// Other waits that take most of a request's time, in this service or in its database; their cause was not seen.
     pub waits: Vec<Finding>,
+    /// Facts about clients, which are no fault of this service.
+    pub notes: Vec<Finding>,
     /// Places at which threads run tasks that are no requests.
     #[serde(skip)]
     other_tasks: Option<String>,
@@ -107,27 +109,19 @@ impl Outcomes {
 impl Report {
     /// Judges the evidence by all rules. This takes a while, because it adds up many stacks.
     pub fn new(evidence: &Evidence) -> Self {
-        let mut all = Vec::new();
-        for (_, rule) in RULES {
-            all.extend(rule(evidence));
-        }
-        all.sort_by(|a: &Finding, b| b.weight.total_cmp(&a.weight));
-        let (mut findings, mut bounds, mut waits) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = judge(evidence);
+        all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let (mut findings, mut bounds, mut waits, mut notes) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for finding in all {
             match finding.level {
                 Level::Fault => findings.push(finding),
                 Level::Bound => bounds.push(finding),
                 Level::Wait => waits.push(finding),
+                Level::Note => notes.push(finding),
             }
         }
         findings.truncate(MOST_FINDINGS);
-        // A finding that knows the cause begins with the wait that another rule tells.
-        let is_untold = |wait: &Finding| {
-            let mut findings = findings.iter();
-            findings.all(|finding| !finding.headline.starts_with(&wait.headline))
-        };
-        bounds.retain(is_untold);
-        waits.retain(is_untold);
         if !findings.is_empty() {
             // A finding already says what the threads do.
             waits.retain(|wait| !matches!(wait.kind, "running" | "ready"));
@@ -159,6 +153,7 @@ impl Report {
             findings,
             bounds,
             waits,
+            notes,
             other_tasks: others.map(|others| others.places),
             inside: inside(requests),
             spent: spent(evidence, requests),
@@ -357,6 +352,9 @@ impl fmt::Display for Report {
         for wait in &self.waits {
             writeln!(f, "Wait: {}", wait.lines(self.view))?;
         }
+        for note in &self.notes {
+            writeln!(f, "Note: {}", note.lines(self.view))?;
+        }
         for spent in &self.spent {
             writeln!(f, "{spent}.")?;
         }
@@ -382,6 +380,12 @@ fn mean_latency(requests: &Requests, seconds: f64) -> Option<f64> {
     }
     if ended == 0 {
         return None;
+    }
+    // Where routes are many, few of their requests have a mean of their own: those that are left out may be the slow ones.
+    let all: u64 = requests.whole().map(Route::ended).sum();
+    let mean = requests.in_flight * seconds * 1e3 / all as f64;
+    if (ended as f64) < TOLD_OF_ALL * all as f64 && all >= FEWEST_ENDED {
+        return Some(mean);
     }
     Some(sum / ended as f64)
 }
@@ -481,6 +485,29 @@ mod tests {
         let answer = place("GET /", &[LINE, "(waiting for the answer)"], 1.0);
         let outside = Report::new(&evidence(&[route("GET /", 1.0, 9)], &[answer])).to_string();
         assert!(outside.contains("look outside of it"), "{outside}");
+    }
+
+    /// Reported of a service whose paths were its routes: 8 in flight and 208 answers a second were 2.18 ms each.
+    #[test]
+    fn the_mean_fits_the_requests_in_flight_if_few_routes_have_one() {
+        let head = |timed: u64| {
+            let mut fast = route("GET /1", 0.1, timed);
+            fast.longest_ms = Some(5.0);
+            let mut slow = route("GET /2", 7.9, 2000 - timed);
+            // Longer than any request lived: requests that began before are in flight.
+            slow.longest_ms = Some(10.0);
+            Report::new(&evidence(&[fast, slow], &[])).to_string()
+        };
+        assert!(
+            head(1000).contains("mean latency in the service 40.0 ms"),
+            "{}",
+            head(1000)
+        );
+        assert!(
+            head(1900).contains("mean latency in the service 0.5"),
+            "{}",
+            head(1900)
+        );
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub const DESCRIPTORS_WEIGHT: f64 = 1.75;
 pub const FULL_POOL_WEIGHT: f64 = 1.7;
 /// Weight of work for clients who have left.
 pub const GIVEN_UP_WEIGHT: f64 = 1.6;
-/// Weight of requests that are given up while they queue for what another finding names: a consequence of that.
-pub const GIVEN_UP_QUEUED_WEIGHT: f64 = 0.9;
+/// Difference in weight between a finding and one that follows from it and is told, too.
+pub const BELOW_CAUSE: f64 = 0.01;
 /// Weight of one connection that many requests share.
 pub const SHARED_CONNECTION_WEIGHT: f64 = 1.3;
 /// Weight of pieces that Nagle's algorithm holds back.
@@ -102,9 +102,11 @@ pub const A_HOLDER: f64 = 0.5;
 /// Fewest expected samples of each request in flight at which a holder is not missed by chance. With ten, the chance of
 /// no sample is e⁻¹⁰.
 pub const SAMPLES_OF_EACH: f64 = 10.0;
-/// Shortest wait within a request, in milliseconds, at which there is something to gain.
-pub const LEAST_MS: f64 = 0.05;
-/// Smallest mean number of requests running or ready to run that is reported: a tenth of a CPU.
+/// Shortest wait within a request, in milliseconds, that is told although its cause was not seen. Healthy services wait for a
+/// database or a timer for a few.
+pub const LEAST_MS: f64 = 5.0;
+/// Smallest mean number of requests at a wait that is told although its cause was not seen; of those that run, a tenth of a
+/// CPU.
 pub const AT_WORK: f64 = 0.1;
 /// Shortest computing within a request, in milliseconds, that is a cause: what most handlers compute is far shorter.
 pub const COMPUTED_MS: f64 = 0.4;
@@ -124,6 +126,8 @@ pub const ABSENT: f64 = 0.1;
 pub const PASSES_BY: f64 = 0.25;
 /// Smallest share of the waits for an answer that a timer ends, from which calls are given up by a limit of their own.
 pub const ENDED_BY_TIMER: f64 = 0.1;
+/// Smallest share of the ended requests whose routes have a mean time, for the mean of all to be made of these.
+pub const TOLD_OF_ALL: f64 = 0.9;
 /// Smallest share of all requests at which the report names a place inside the service, instead of sending the reader
 /// outside.
 pub const MUCH_OF_ALL: f64 = 0.4;
@@ -160,6 +164,8 @@ pub const ONE_TASK_STANDSTILL: f64 = 0.5;
 /// Smallest share of the waits that one place in the code ends.
 pub const ONE_TASK_SHARE: f64 = 0.9;
 
+/// Fewest answers to each of those that wait for one task, from which they are asked for in turn.
+pub const ANSWERS_IN_TURN: f64 = 10.0;
 /// Requests at once, on average, that queue for the answers of one task.
 pub const ONE_TASK_QUEUE: f64 = 4.0;
 /// Smallest share of these waits whose end was seen: between those that were not, the gaps would be too long.
@@ -198,6 +204,8 @@ pub const MANY_BLOCKING: usize = 4;
 pub const POOL_LIMIT: usize = 512;
 /// Shortest CPU time of a thread without a yield, in seconds.
 pub const HELD: f64 = 0.01;
+/// Shortest CPU time in one function without a pause, in seconds, by samples of the CPU time: two of their periods.
+pub const HELD_AT_ONCE: f64 = 0.015;
 /// Shortest CPU time without a yield, in seconds, that is a finding even if it is rare.
 pub const HELD_LONG: f64 = 0.05;
 /// Fewest consecutive moments in one place that count as a hold of the thread.
@@ -269,6 +277,9 @@ pub const DESCRIPTORS: f64 = 0.8;
 
 /// Fewest connections opened for each finished request.
 pub const OPENED_PER_REQUEST: f64 = 0.3;
+/// Smallest share of the connections that were seen to begin, from which the end that closed first is the one that closes
+/// them.
+pub const CLOSED_HERE: f64 = 0.5;
 /// Fewest connections opened for each request that a time limit cut, from which its calls count as retried.
 pub const ASKED_AGAIN: f64 = 2.0;
 /// Fewest opened connections; fewer may be a pool that was being filled.

@@ -3,7 +3,7 @@
 use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind, figures};
 
 use crate::evidence::{Evidence, Place, Requests, Route, innermost_line};
-use crate::thresholds::{MUCH_OF_ALL, MUCH_OF_ROUTE, PART_OF_SEVERAL, QUEUE};
+use crate::thresholds::{ABSENT, MUCH_OF_ALL, MUCH_OF_ROUTE, PART_OF_SEVERAL, PASSES_BY, QUEUE};
 
 /// Requests that wait for the same thing at the same line.
 #[derive(Clone, Debug)]
@@ -117,6 +117,19 @@ impl Waiting {
         self.wait.kind
     }
 
+    /// Returns the median time of a request of the first route, in milliseconds.
+    pub(crate) fn median_ms(&self, requests: &Requests) -> Option<f64> {
+        requests.route(&self.place().route)?.median_ms
+    }
+
+    /// Returns whether most requests of the route pass the line by, which is empty at times. A request is there for `ms`.
+    pub(crate) fn comes_in_bursts(&self, requests: &Requests, ms: f64) -> bool {
+        let Some(median) = self.median_ms(requests) else {
+            return false;
+        };
+        median <= PASSES_BY * ms && self.place().absent >= ABSENT
+    }
+
     /// Returns whether requests wait for each other there, on average.
     pub(crate) fn is_queue(&self) -> bool {
         self.in_flight >= QUEUE
@@ -148,14 +161,6 @@ impl Waiting {
         }
     }
 
-    /// Returns the wait in words: `waiting for a lock`.
-    pub(crate) fn what(&self) -> String {
-        match self.wait.what.strip_prefix('(') {
-            Some(what) => what.trim_end_matches(')').to_owned(),
-            None => format!("waiting for {}", self.wait.what),
-        }
-    }
-
     /// Returns time, wait and line: `GET /a: 45.0 of 51.2 ms waiting for a lock at read (shop.rs:7).`
     pub(crate) fn headline(&self) -> String {
         let time = match (self.ms, self.latency_ms) {
@@ -164,7 +169,7 @@ impl Waiting {
         };
         let at = self.place().line();
         let at = at.map(|line| format!(" at {line}")).unwrap_or_default();
-        format!("{}: {time}{}{at}.", self.routes(), self.what())
+        format!("{}: {time}{}{at}.", self.routes(), self.wait.in_words())
     }
 
     /// Returns a sentence on the requests at once, and one on the code that let them go.

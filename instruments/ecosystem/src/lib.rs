@@ -23,6 +23,7 @@ mod role;
 mod tables;
 pub mod thresholds;
 mod waits;
+mod work;
 
 pub use crate_of::crate_of;
 pub use names::{
@@ -35,3 +36,4 @@ pub use role::Role;
 pub use waits::{
     BODY_OF, BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind, WaitRow, wait_in, wait_named, waits,
 };
+pub use work::{Work, work_of};

@@ -229,6 +229,8 @@ meanings! {
     Upgraded = "upgraded",
     /// Call that opens a file.
     OpensFile = "opens_file",
+    /// Ends its tasks when it is dropped.
+    EndsTasks = "ends_tasks",
 }
 
 impl PartMeaning {

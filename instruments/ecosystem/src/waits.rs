@@ -112,17 +112,58 @@ pub struct Wait {
     pub what: &'static str,
     /// The usual cause, as sentences.
     pub cause: &'static str,
-    /// Remedy, as sentences; a dash if none is known.
+    /// Remedy, as sentences; empty if none is known.
     pub fix: &'static str,
 }
+
+/// Names of waits by which rules tell them apart, as in the table.
+const TRANSACTION: &str = "(waiting for a transaction to begin, commit or roll back)";
+const ANSWER_OF_SQLITE: &str = "an answer of SQLite";
+const ANSWER_OF_TASK: &str = "an answer of another task";
 
 impl Wait {
     /// Returns the usual cause and the remedy, in one paragraph.
     pub fn advice(&self) -> String {
-        match self.fix {
-            "–" => self.cause.to_owned(),
-            fix => format!("{} {fix}", self.cause),
+        format!("{} {}", self.cause, self.fix).trim_end().to_owned()
+    }
+
+    /// Returns the wait in words: `waiting for a lock`.
+    pub fn in_words(&self) -> String {
+        match self.what.strip_prefix('(') {
+            Some(what) => what.trim_end_matches(')').to_owned(),
+            None => format!("waiting for {}", self.what),
         }
+    }
+
+    /// Returns the thing that is waited for, without brackets: `a lock`.
+    pub fn thing(&self) -> &'static str {
+        let what = self.what.trim_matches(['(', ')']);
+        what.trim_start_matches("waiting for ")
+    }
+
+    /// Returns whether something else answers, so that a request could ask for several answers at once.
+    pub fn is_asked_for(&self) -> bool {
+        use WaitKind::{Answer, AnswerOrStream, BlockingPool, Database, Lock, NewConnection, Pool};
+        let is_kind = matches!(
+            self.kind,
+            Answer | AnswerOrStream | BlockingPool | Database | Lock | NewConnection | Pool
+        );
+        is_kind && !self.is_transaction()
+    }
+
+    /// Returns whether a transaction begins or ends, which is polled several times and is one wait.
+    pub fn is_transaction(&self) -> bool {
+        self.what == TRANSACTION
+    }
+
+    /// Returns whether `SQLite` has a statement.
+    pub fn is_of_sqlite(&self) -> bool {
+        self.what == ANSWER_OF_SQLITE
+    }
+
+    /// Returns whether another task answers.
+    pub fn is_answer_of_task(&self) -> bool {
+        self.what == ANSWER_OF_TASK
     }
 }
 
@@ -211,7 +252,7 @@ fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
             kind: *kind,
             what,
             cause,
-            fix,
+            fix: fix.trim_matches('–'),
         },
     })
 }
@@ -224,6 +265,16 @@ mod tests {
     fn every_row_of_the_table_is_read() {
         assert_eq!(waits().len(), rows("Waits").len());
         assert!(waits().len() > 30);
+        for name in [TRANSACTION, ANSWER_OF_SQLITE, ANSWER_OF_TASK] {
+            assert!(wait_named(name).is_some(), "{name}");
+        }
+        for row in waits() {
+            assert_eq!(
+                wait_named(row.wait.what),
+                Some(row.wait),
+                "two waits have a name"
+            );
+        }
         for (name, kind) in KINDS {
             let is_this = |row: &&WaitRow| row.wait.kind == kind;
             assert!(waits().iter().any(|row| is_this(&row)), "{name}");

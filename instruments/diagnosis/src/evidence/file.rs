@@ -22,7 +22,7 @@ pub enum Addresses {
 #[derive(Serialize)]
 struct Written<'a> {
     version: u32,
-    written_by: &'a str,
+    program: &'a str,
     system: &'a str,
     evidence: &'a Evidence,
 }
@@ -73,7 +73,7 @@ impl Evidence {
         let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
         let written = Written {
             version: VERSION,
-            written_by: concat!("diagnosis ", env!("CARGO_PKG_VERSION")),
+            program: concat!("diagnosis ", env!("CARGO_PKG_VERSION")),
             system: &system,
             evidence: numbered.as_ref().unwrap_or(self),
         };
@@ -109,13 +109,11 @@ impl Evidence {
             if address.ip().is_loopback() {
                 continue;
             }
-            let at = match hosts.iter().position(|host| *host == address.ip()) {
-                Some(at) => at,
-                None => {
-                    hosts.push(address.ip());
-                    hosts.len() - 1
-                }
-            };
+            let known = hosts.iter().position(|host| *host == address.ip());
+            let at = known.unwrap_or(hosts.len());
+            if at == hosts.len() {
+                hosts.push(address.ip());
+            }
             peers.address = format!("peer-{}:{}", at + 1, address.port());
         }
         evidence

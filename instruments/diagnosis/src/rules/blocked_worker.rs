@@ -4,19 +4,12 @@ use ecosystem::PartMeaning;
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
-use crate::rules::computing_worker::Computing;
 use crate::threads::seen::{
     FUTEX, blocked_share, function, grouped, in_state, inner_passes, is_block_on, is_told,
     most_frequent, own, passes, past, place, waits_for_lock, worst,
 };
 use crate::threads::{Stack, State, Thread, ThreadProfile};
 use crate::thresholds::{ALWAYS, BLOCKED, BLOCKED_WORKER_WEIGHT, FEWEST_SAMPLES};
-
-/// Returns whether threads that run requests compute or are blocked for much of their time. What follows from that is told
-/// as what they do.
-pub(crate) fn are_threads_kept(evidence: &Evidence) -> bool {
-    Computing::of(evidence).is_some() || !look(evidence).is_empty()
-}
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let Some(threads) = &evidence.threads else {
@@ -188,7 +181,7 @@ fn advice(stack: &Stack, is_stuck: bool, is_past_known: bool) -> (&'static str, 
         )
     } else if is_futex {
         (
-            "A lock of std, parking_lot or DashMap, or a channel that blocks.",
+            "A thread waits for another one, at a lock or a channel that blocks.",
             "Drop guards before an `.await`, and wait for threads by async means (`tokio::sync`).",
         )
     } else {

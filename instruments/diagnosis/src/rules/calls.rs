@@ -1,10 +1,9 @@
 //! Calls to other services that are given up: by a time limit of their own, or because another call was quicker.
 
-use ecosystem::{BY_TIMER, ONE_OF_SEVERAL, WaitKind, makes_client};
+use ecosystem::{ONE_OF_SEVERAL, WaitKind};
 
 use crate::evidence::{Evidence, Place, Requests};
 use crate::finding::{Finding, Words};
-use crate::threads::seen::{self, is_told, own};
 use crate::thresholds::{
     CALLS_GIVEN_UP_WEIGHT, DROPPED, ENDED_BY_TIMER, MUCH_OF_ROUTE, OPENED_PER_REQUEST,
 };
@@ -18,7 +17,7 @@ pub(crate) fn given_up_by_limit(evidence: &Evidence) -> Vec<Finding> {
     };
     for waiting in Waiting::all(evidence) {
         let place = waiting.place();
-        let share = ended_by_timer(requests, place);
+        let share = requests.ended_by_timer(place);
         if !is_call(place) || waiting.share < MUCH_OF_ROUTE || share < ENDED_BY_TIMER {
             continue;
         }
@@ -33,7 +32,7 @@ pub(crate) fn given_up_by_limit(evidence: &Evidence) -> Vec<Finding> {
                 "{}: {:.0} % of the time {}{} ends by a time limit of the call.",
                 waiting.routes(),
                 share * 100.0,
-                waiting.what(),
+                waiting.wait.in_words(),
                 at.unwrap_or_default()
             ),
             seen: format!("{} A timer ended these waits, and no answer.", waiting.seen(requests)),
@@ -42,26 +41,15 @@ pub(crate) fn given_up_by_limit(evidence: &Evidence) -> Vec<Finding> {
                 .to_owned(),
             fix: "Find out why the answers take longer, or allow that time. Do not ask again at once.".to_owned(),
         };
-        findings.push(Finding::fault(
+        let found = Finding::fault(
             "calls_given_up",
             CALLS_GIVEN_UP_WEIGHT,
             "/debug/await",
             words,
-        ));
+        );
+        findings.push(found.at(place.anchor()));
     }
     findings
-}
-
-/// Returns the share of the waits at a place that a timer ended.
-pub(crate) fn ended_by_timer(requests: &Requests, place: &Place) -> f64 {
-    let mut share = 0.0;
-    for release in &requests.releases {
-        let is_here = release.route == place.route && release.frames == place.frames;
-        if is_here && release.by == [BY_TIMER] {
-            share += release.share;
-        }
-    }
-    share
 }
 
 /// Calls that race each other, such as in a `select!`, with connections that are hardly used again.
@@ -70,7 +58,7 @@ pub(crate) fn race(evidence: &Evidence) -> Vec<Finding> {
     let (Some(requests), Some(sockets)) = (&evidence.requests, &evidence.connections) else {
         return findings;
     };
-    if client_made_at(evidence).is_some() {
+    if evidence.client_made_at().is_some() {
         return findings;
     }
     for route in requests.whole() {
@@ -121,20 +109,6 @@ pub(crate) fn race(evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// Returns where threads that run requests make clients, if one was seen to.
-pub(crate) fn client_made_at(evidence: &Evidence) -> Option<String> {
-    for thread in evidence.threads.as_ref()?.run_requests() {
-        for stack in &thread.stacks {
-            let mut frames = stack.frames.iter();
-            let makes_client = frames.any(|frame| makes_client(&frame.function));
-            if makes_client && is_told(stack) && own(stack).is_some() {
-                return Some(seen::place(stack));
-            }
-        }
-    }
-    None
-}
-
 /// Returns the calls of a route that requests await beside others.
 fn calls_at_once<'a>(requests: &'a Requests, route: &str) -> Vec<&'a Place> {
     let mut calls = Vec::new();
@@ -164,6 +138,8 @@ fn is_call(place: &Place) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ecosystem::BY_TIMER;
+
     use super::*;
     use crate::evidence::{Connections, Peers, Release};
     use crate::testing::{both_sides, evidence, place, route};

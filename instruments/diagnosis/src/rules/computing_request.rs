@@ -3,9 +3,9 @@
 use ecosystem::{WaitKind, figures};
 
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Words};
-use crate::rules::blocked_worker::are_threads_kept;
-use crate::threads::seen::{computes, is_told, is_watched_request, most_frequent, place};
+use crate::finding::{Finding, Level, Words};
+use crate::rules::why::Why;
+use crate::threads::seen::{computes, function, is_told, is_watched_request, most_frequent, place};
 use crate::thresholds::{
     COMPUTED_MS, COMPUTING_REQUEST_WEIGHT, FEWEST_SAMPLES, MOST_COMPUTING, MUCH_OF_ROUTE,
 };
@@ -17,10 +17,6 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 
 fn finding(evidence: &Evidence) -> Option<Finding> {
     let cpu = evidence.cpu.as_ref()?;
-    // What keeps threads busy is told as that.
-    if are_threads_kept(evidence) {
-        return None;
-    }
     let mut waits = Waiting::all(evidence).into_iter();
     let running = waits.find(|waiting| waiting.kind() == WaitKind::Running)?;
     let ms = running.ms?;
@@ -44,6 +40,7 @@ fn finding(evidence: &Evidence) -> Option<Finding> {
         return None;
     }
     let latency = running.latency_ms.unwrap_or(ms);
+    let why = Why::of(evidence, found.most);
     let words = Words {
         headline: format!(
             "{}: {} computing, most of it at {}.",
@@ -52,18 +49,32 @@ fn finding(evidence: &Evidence) -> Option<Finding> {
             place(found.most)
         ),
         seen: format!(
-            "{:.0} % of {all} samples of requests' CPU time are there, about {} for each request.",
+            "{:.0} % of {all} samples of requests' CPU time are there, about {} for each request.{}",
             share * 100.0,
-            figures::duration(each_ms)
+            figures::duration(each_ms),
+            why.as_ref().map_or("", |why| why.seen.as_str())
         ),
-        cause: "The same work is done again for each request: a large value is copied, searched from its beginning, or \
-                made anew."
+        cause: why
+            .as_ref()
+            .map_or("Each request does this work.", |why| why.cause)
             .to_owned(),
-        fix: "Do it once and share it (`Arc`), or look it up in a map; see the CPU profile for what it calls.".to_owned(),
+        fix: why
+            .as_ref()
+            .map_or(
+                "See in the CPU profile what it calls; do it once for all requests if they share it.",
+                |why| why.fix,
+            )
+            .to_owned(),
+    };
+    let level = if why.is_some() {
+        Level::Fault
+    } else {
+        Level::Wait
     };
     let weight = COMPUTING_REQUEST_WEIGHT;
     let see = "/debug/pprof/last?format=svg";
-    Some(Finding::fault("computing_request", weight, see, words))
+    let finding = Finding::of(level, "computing_request", weight, see, words);
+    Some(finding.at(function(found.most).unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
-use crate::rules::blocked_worker::are_threads_kept;
 use crate::threads::seen::{computes, is_other_task, is_told, most_frequent, place};
 use crate::thresholds::{COMPUTING_TASK_WEIGHT, FEWEST_SAMPLES, MOST_COMPUTING, TASKS_CPUS};
 
@@ -12,10 +11,6 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 
 fn finding(evidence: &Evidence) -> Option<Finding> {
     let cpu = evidence.cpu.as_ref()?;
-    // What keeps threads busy is told as that.
-    if are_threads_kept(evidence) {
-        return None;
-    }
     let all: u64 = cpu.of_tasks().map(|stack| stack.samples).sum();
     let at_work = cpu
         .of_tasks()

@@ -1,11 +1,13 @@
 //! Threads that run requests compute, and whoever has to be polled waits.
 
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Words};
+use crate::finding::{Finding, Level, Words};
+use crate::rules::why::Why;
 use crate::threads::State;
-use crate::threads::seen::{Seen, in_state, is_told, most_frequent, place, worst};
+use crate::threads::seen::{Seen, function, in_state, is_told, most_frequent, place, worst};
 use crate::thresholds::{
-    BLOCKED, BUSIEST, BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, MOST_COMPUTING,
+    BLOCKED, BUSIEST, BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, HELD_AT_ONCE,
+    MOST_COMPUTING,
 };
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -16,7 +18,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 }
 
 /// Computing of threads that run requests.
-pub(crate) struct Computing<'a> {
+struct Computing<'a> {
     found: Seen<'a>,
     /// Share of the time for which these threads compute.
     busy: f64,
@@ -28,7 +30,7 @@ pub(crate) struct Computing<'a> {
 
 impl<'a> Computing<'a> {
     /// The computing, if it holds requests up.
-    pub(crate) fn of(evidence: &'a Evidence) -> Option<Self> {
+    fn of(evidence: &'a Evidence) -> Option<Self> {
         let profile = evidence.threads.as_ref()?;
         let threads = profile.run_requests();
         let (mut samples, mut busiest) = (0, 0.0_f64);
@@ -39,7 +41,7 @@ impl<'a> Computing<'a> {
         let (found, of_all) = most_frequent(in_state(&threads, State::Running))?;
         let busy = of_all as f64 / samples.max(1) as f64;
         let share = found.samples as f64 / of_all.max(1) as f64;
-        let held = held(evidence);
+        let held = evidence.held();
         // Without a heartbeat, a thread that computes all the time is the sign of one that does not yield.
         let is_one_busy = evidence.runtimes.is_empty() && busiest >= BUSIEST;
         // A thread that waits for a CPU looks as if it computed.
@@ -78,34 +80,42 @@ impl<'a> Computing<'a> {
                 (1.0 - had_cpu) * 100.0
             );
         }
+        let why = Why::of(evidence, self.found.most);
+        let is_held = match evidence.held_at(function(self.found.most)) {
+            Some(held) => held >= HELD_AT_ONCE,
+            // Nobody knows without a heartbeat whether they yield.
+            None => self.held >= HELD || evidence.runtimes.is_empty(),
+        };
+        let (level, cause, fix) = match &why {
+            Some(why) => {
+                seen = format!("{seen}{}", why.seen);
+                (Level::Fault, why.cause, why.fix)
+            }
+            None if is_held => (
+                Level::Fault,
+                "It computes for long in an async function, and all else that its thread has to poll waits.",
+                "Do it on a blocking thread (`tokio::task::spawn_blocking`), or do less of it.",
+            ),
+            None => (
+                Level::Wait,
+                "Requests take turns on the CPU; nothing shows that this work is done more often than needed.",
+                "See in the CPU profile what it calls.",
+            ),
+        };
         let words = Words {
             headline: format!(
                 "Threads that run requests compute at {}.",
                 place(self.found.most)
             ),
             seen,
-            cause:
-                "Work that takes long runs in an async function; whoever has to be polled waits."
-                    .to_owned(),
-            fix:
-                "Do it once and not for each request, do less of it, or do it on a blocking thread."
-                    .to_owned(),
+            cause: cause.to_owned(),
+            fix: fix.to_owned(),
         };
         let weight = COMPUTING_WEIGHT + self.busy / 2.0;
-        Finding::fault("computing_worker", weight, "/debug/pprof/flamegraph", words)
+        let see = "/debug/pprof/flamegraph";
+        Finding::of(level, "computing_worker", weight, see, words)
+            .at(function(self.found.most).unwrap_or_default())
     }
-}
-
-/// The longest time for which a thread that runs requests did not yield, in CPU seconds of its own: the time in which it
-/// waited for a CPU is not the code's.
-pub(crate) fn held(evidence: &Evidence) -> f64 {
-    let mut longest = 0.0_f64;
-    for runtime in &evidence.runtimes {
-        for held in &runtime.held_worst {
-            longest = longest.max(*held);
-        }
-    }
-    longest * evidence.cpu_share()
 }
 
 #[cfg(test)]

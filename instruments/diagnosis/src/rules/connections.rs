@@ -3,12 +3,9 @@
 use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Connections, Evidence, Peers, Requests};
-use crate::finding::{Finding, Words};
-use crate::rules::blocked_worker::are_threads_kept;
-use crate::rules::calls;
-use crate::rules::runtimes::full_blocking_pool;
+use crate::finding::{Finding, Level, Words};
 use crate::thresholds::{
-    ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED,
+    ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CLOSED_HERE, CONNECTIONS_WEIGHT, DROPPED,
     HELD_BY_CLIENT_WEIGHT, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE,
     NAGLE_WEIGHT, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_CONNECTION_WEIGHT, SHARED_MS,
     STREAMS_WEIGHT, UNREAD_LOOKS, UNREAD_WEIGHT,
@@ -40,10 +37,6 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         Some(requests) => requests.finished(),
         None => 0,
     };
-    let answer = answer_awaited(evidence);
-    let made_at = calls::client_made_at(evidence);
-    let is_explained =
-        !calls::given_up_by_limit(evidence).is_empty() || !calls::race(evidence).is_empty();
     for (name, peers, is_upstream) in named(connections) {
         let seen = (peers.opened + peers.ended) as u64;
         let of_namespace = if is_upstream {
@@ -55,7 +48,7 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         let opened = of_namespace.unwrap_or(seen).max(seen);
         let per_request = opened as f64 / finished.max(1) as f64;
         let is_many = seen >= OPENED && seen >= (OPENED_PER_OPEN * peers.most_open) as u64;
-        if !is_many || per_request < OPENED_PER_REQUEST || is_upstream && is_explained {
+        if !is_many || per_request < OPENED_PER_REQUEST {
             continue;
         }
         if let Some(requests) = requests
@@ -63,51 +56,85 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         {
             continue;
         }
-        let (kind, weight, cause, fix) = if is_upstream && made_at.is_some() {
-            (
-                "connections",
-                CONNECTIONS_WEIGHT,
-                "A client has a pool of connections of its own, and takes it along when it is dropped.",
-                "Make one client at the start, and share it: a clone has the same pool.",
-            )
-        } else if is_upstream {
-            (
-                "connections",
-                CONNECTIONS_WEIGHT,
-                "A body that is not read to its end, a client made for each request, a pool that keeps too few, calls that \
-                 are given up, or an other end that closes (`connection: close`).",
-                "Keep one client, read each answer to its end, and let the pool keep as many as are used at once.",
-            )
-        } else {
-            (
-                "clients_connections",
-                CLIENTS_WEIGHT,
-                "Clients open one for each request or give up their calls, or this service closes them \
-                 (`connection: close`).",
-                "Let clients and proxies keep connections alive.",
-            )
-        };
-        let mut seen = format!(
-            "At least {seen} were opened in {:.1} s, and no look saw more than {} open.",
-            connections.seconds, peers.most_open
+        let is_closed_here = peers.closed_here as f64 >= CLOSED_HERE * seen as f64;
+        let seen = format!(
+            "At least {seen} were opened in {:.1} s, and no look saw more than {} open. This process closed {} of them first.",
+            connections.seconds, peers.most_open, peers.closed_here
         );
-        if is_upstream && let Some(answer) = &answer {
-            seen = format!("{seen} {answer}");
-        }
-        let words = Words {
-            headline: match &made_at {
-                Some(place) if is_upstream => format!(
-                    "A client is made for requests at {place}, so connections {name} are hardly used again."
-                ),
-                _ => format!("Connections {name} are hardly used again."),
-            },
-            seen,
-            cause: cause.to_owned(),
-            fix: fix.to_owned(),
-        };
-        findings.push(Finding::fault(kind, weight, SEE, words));
+        findings.push(if is_upstream {
+            upstream(evidence, &name, seen, is_closed_here)
+        } else if is_closed_here {
+            closed_by_service(&name, seen)
+        } else {
+            closed_by_clients(&name, seen)
+        });
     }
     findings
+}
+
+/// Connections to another service, which are closed after a call or a few.
+fn upstream(evidence: &Evidence, name: &str, mut seen: String, is_closed_here: bool) -> Finding {
+    if let Some(answer) = answer_awaited(evidence) {
+        seen = format!("{seen} {answer}");
+    }
+    let made_at = evidence.client_made_at();
+    let headline = match &made_at {
+        Some(place) => format!(
+            "A client is made for requests at {place}, so connections {name} are hardly used again."
+        ),
+        None => format!("Connections {name} are hardly used again."),
+    };
+    let (cause, fix) = if made_at.is_some() {
+        (
+            "A client has a pool of connections of its own, and takes it along when it is dropped.",
+            "Make one client at the start, and share it: a clone has the same pool.",
+        )
+    } else if is_closed_here {
+        (
+            "A client is made for each call, or its pool keeps fewer connections than are used at once.",
+            "Keep one client, and let its pool keep as many as are used at once.",
+        )
+    } else {
+        (
+            "A body is not read to its end, or the other end closes: then its answers say `connection: close`.",
+            "Read each answer to its end.",
+        )
+    };
+    let words = Words {
+        headline,
+        seen,
+        cause: cause.to_owned(),
+        fix: fix.to_owned(),
+    };
+    Finding::fault("connections", CONNECTIONS_WEIGHT, SEE, words)
+}
+
+/// Connections of clients that this service closes.
+fn closed_by_service(name: &str, seen: String) -> Finding {
+    let words = Words {
+        headline: format!("This service closes connections {name} after a request or a few."),
+        seen,
+        cause: "The code that serves a connection ends, or answers `connection: close`.".to_owned(),
+        fix: "Serve each connection until its client closes it.".to_owned(),
+    };
+    Finding::fault("connections_closed", CLIENTS_WEIGHT, SEE, words)
+}
+
+/// Connections that clients open for a request or a few: no fault of this service.
+fn closed_by_clients(name: &str, seen: String) -> Finding {
+    let words = Words {
+        headline: format!("Connections {name} are hardly used again."),
+        seen,
+        fix: "Let clients and proxies keep connections alive.".to_owned(),
+        ..Words::default()
+    };
+    Finding::of(
+        Level::Note,
+        "clients_connections",
+        CLIENTS_WEIGHT,
+        SEE,
+        words,
+    )
 }
 
 /// Returns whether connections end because requests do: a client that leaves closes its connection, and those of the
@@ -170,10 +197,6 @@ pub(crate) fn not_accepted(evidence: &Evidence) -> Vec<Finding> {
     let Some(connections) = &evidence.connections else {
         return findings;
     };
-    // A thread that does not yield accepts nothing either: that is told as what it does.
-    if are_threads_kept(evidence) {
-        return findings;
-    }
     for (name, peers, _) in named(connections) {
         if connections.looks < ACCEPT_LOOKS || peers.unaccepted_looks * 2 <= connections.looks {
             continue;
@@ -183,8 +206,9 @@ pub(crate) fn not_accepted(evidence: &Evidence) -> Vec<Finding> {
                 "Connections {name} wait to be accepted, up to {} at a time.",
                 peers.most_unaccepted
             ),
-            cause: "An `.await` between two accepts, a runtime that has no time, or no file descriptor left.".to_owned(),
-            fix: "Spawn what is done with a connection, and accept the next one at once.".to_owned(),
+            cause: "The task that accepts awaits something else between two accepts.".to_owned(),
+            fix: "Spawn what is done with a connection, and accept the next one at once."
+                .to_owned(),
             ..Words::default()
         };
         findings.push(Finding::fault("accept_queue", ACCEPT_WEIGHT, SEE, words));
@@ -198,11 +222,6 @@ pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
     let Some(connections) = &evidence.connections else {
         return findings;
     };
-    // A thread that does not yield reads nothing either, nor do workers for which no thread is left: that is told as what
-    // the threads do.
-    if are_threads_kept(evidence) || !full_blocking_pool(evidence).is_empty() {
-        return findings;
-    }
     for (name, peers, _) in named(connections) {
         if peers.unread == 0 {
             continue;
@@ -225,9 +244,7 @@ pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
             let words = Words {
                 headline: format!("{headline}."),
                 seen: waits,
-                cause: "The task or thread that reads does something else first, is blocked, or holds the other end back \
-                        on purpose."
-                    .to_owned(),
+                cause: "The task or thread that reads does something else first.".to_owned(),
                 fix: "Read in a task of its own, or close what nobody will read.".to_owned(),
             };
             (UNREAD_WEIGHT, words)
@@ -284,7 +301,7 @@ pub(crate) fn shared(evidence: &Evidence) -> Vec<Finding> {
     for waiting in Waiting::all(evidence) {
         let on_each = waiting.in_flight / open as f64;
         let (least, kind, weight) = match waiting.kind() {
-            WaitKind::Database if !waiting.wait.what.starts_with('(') => {
+            WaitKind::Database if !waiting.wait.is_transaction() => {
                 (MANY_ON_ONE, "shared_connection", SHARED_CONNECTION_WEIGHT)
             }
             WaitKind::AnswerOrStream => (
@@ -320,7 +337,8 @@ pub(crate) fn shared(evidence: &Evidence) -> Vec<Finding> {
             cause: cause.to_owned(),
             fix: fix.to_owned(),
         };
-        findings.push(Finding::fault(kind, weight, "/debug/await", words));
+        let found = Finding::fault(kind, weight, "/debug/await", words);
+        findings.push(found.at(waiting.place().anchor()));
     }
     findings
 }
@@ -388,6 +406,31 @@ mod tests {
         };
         assert!(calls(9, 0) && !calls(10, 0), "calls for clients who left");
         assert!(calls(0, 9) && !calls(0, 10), "calls that a limit cut");
+    }
+
+    /// Reported of a service that closed 78 of 78 connections itself: its clients were accused.
+    #[test]
+    fn the_side_that_closes_connections_is_the_one_that_is_told() {
+        let found = |closed_here, is_upstream| {
+            let peers = Peers {
+                closed_here,
+                ..peers(100, 8)
+            };
+            let (upstreams, listeners) = if is_upstream {
+                (vec![peers], vec![])
+            } else {
+                (vec![], vec![peers])
+            };
+            not_used_again(&with(of_requests(100), upstreams, listeners)).remove(0)
+        };
+        let told = |closed_here| {
+            let found = found(closed_here, false);
+            (found.kind, found.level)
+        };
+        assert_eq!(told(50), ("connections_closed", Level::Fault));
+        assert_eq!(told(49), ("clients_connections", Level::Note));
+        assert!(found(49, true).cause.contains("the other end closes"));
+        assert!(found(50, true).cause.contains("A client is made"));
     }
 
     #[test]

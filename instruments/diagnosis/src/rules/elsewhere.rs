@@ -4,7 +4,6 @@ use ecosystem::WaitKind;
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Level, Words};
-use crate::rules::{sqlite_computes, waits, waits_for_itself};
 use crate::thresholds::{AT_WORK, LEAST_MS, POOL_WAIT};
 use crate::waiting::Waiting;
 
@@ -14,22 +13,17 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         return findings;
     };
     for waiting in Waiting::all(evidence) {
-        let is_told = waits::judged(&waiting, requests).is_some()
-            || waits_for_itself::is_stuck(&waiting, requests)
-            || sqlite_computes::is_told(evidence, &waiting);
-        let is_short = waiting.ms.is_some_and(|ms| ms < LEAST_MS);
         let is_work = matches!(waiting.kind(), WaitKind::Running | WaitKind::Ready);
-        let is_little = is_short || is_work && waiting.in_flight < AT_WORK;
-        if !is_inside(waiting.kind()) || !waiting.is_much() || is_told || is_little {
+        let is_short = !is_work && waiting.ms.is_some_and(|ms| ms < LEAST_MS);
+        let is_little = is_short || waiting.in_flight < AT_WORK;
+        if !is_inside(waiting.kind()) || !waiting.is_much() || is_little {
             continue;
         }
         let mut seen = waiting.seen(requests);
-        if matches!(waiting.kind(), WaitKind::Running | WaitKind::Ready)
-            && let Some(places) = at_work(evidence)
-        {
+        if is_work && let Some(places) = at_work(evidence) {
             seen = format!("{seen} Threads that run requests are at {places}.");
         }
-        let (mut cause, mut fix) = (waiting.wait.cause.to_owned(), super::fix_of(waiting.wait));
+        let (mut cause, mut fix) = (waiting.wait.cause.to_owned(), waiting.wait.fix.to_owned());
         if waiting.kind() == WaitKind::BlockingPool && has_free_threads(evidence) {
             seen += " Jobs found a free thread at once.";
             "The job itself takes that long.".clone_into(&mut cause);
@@ -43,13 +37,8 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         };
         let kind = waiting.kind().name();
         let weight = waiting.share_of_all / 10.0;
-        findings.push(Finding::of(
-            Level::Wait,
-            kind,
-            weight,
-            "/debug/await",
-            words,
-        ));
+        let found = Finding::of(Level::Wait, kind, weight, "/debug/await", words);
+        findings.push(found.at(waiting.place().anchor()));
     }
     findings
 }
@@ -93,12 +82,12 @@ mod tests {
     const LINE: &str = "shop::note (src/note.rs:7)";
 
     #[test]
-    fn a_wait_inside_is_told_from_a_share_of_its_route_however_short_it_is() {
+    fn a_wait_inside_is_told_from_a_share_of_its_route() {
         both_sides(look, MUCH_OF_ROUTE, |share| {
-            // A request takes 0.2 ms.
+            // A request takes 20 ms.
             evidence(
-                &[route("GET /a", 0.2, 10_000), route("GET /b", 10.0, 10_000)],
-                &[place("GET /a", &[LINE, "tokio::time::Sleep"], 0.2 * share)],
+                &[route("GET /a", 2.0, 1000), route("GET /b", 100.0, 1000)],
+                &[place("GET /a", &[LINE, "tokio::time::Sleep"], 2.0 * share)],
             )
         });
     }

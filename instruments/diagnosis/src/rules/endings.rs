@@ -1,16 +1,14 @@
 //! Requests that end badly: given up by their clients, cut by a time limit, or answered with an error of this service.
 
-use ecosystem::WaitKind;
 use ecosystem::figures::{self, count};
+use ecosystem::{PartMeaning, WaitKind};
 
 use crate::evidence::{Evidence, Place, Requests, Route};
 use crate::finding::{Finding, Level, Words};
-use crate::rules::{waits, waits_for_itself};
 use crate::thresholds::{
-    ASKED_AGAIN, DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_QUEUED_WEIGHT, GIVEN_UP_WEIGHT,
-    SERVER_ERRORS, SERVER_ERRORS_WEIGHT,
+    ASKED_AGAIN, DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_WEIGHT, SERVER_ERRORS,
+    SERVER_ERRORS_WEIGHT,
 };
-use crate::waiting::Waiting;
 
 /// Most requests are given up, and work goes on for nobody.
 pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
@@ -45,7 +43,10 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
         // Clients may have a limit of their own that is shorter than the work.
         Level::Bound
     };
-    let words = if requests.dropped() == 0 {
+    let begun_again = begun_again(requests).filter(|_| again.is_none());
+    let words = if let Some(line) = begun_again {
+        initialisation(requests, line, cut, ended, seen)
+    } else if requests.dropped() == 0 {
         cut_by_limit(requests, cut, ended, seen, again)
     } else {
         let cause = if spawned.is_some() {
@@ -73,15 +74,11 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
                 .to_owned(),
         }
     };
-    let weight = if is_queued(evidence) {
-        GIVEN_UP_QUEUED_WEIGHT
-    } else {
-        GIVEN_UP_WEIGHT
-    };
     let words = Words {
         seen: words.seen.trim().to_owned(),
         ..words
     };
+    let weight = GIVEN_UP_WEIGHT;
     vec![Finding::of(
         level,
         "given_up",
@@ -91,15 +88,35 @@ pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
     )]
 }
 
-/// Returns whether the requests queue for a lock, a pool or the like, or stand still, which another finding names.
-fn is_queued(evidence: &Evidence) -> bool {
-    if let Some(requests) = &evidence.requests
-        && let Some(most) = Waiting::all(evidence).first()
-        && let Some((Level::Fault, _)) = waits::judged(most, requests)
-    {
-        return true;
+/// Returns the line at which most requests wait for a value that one of them makes, if that request is further inside: it is
+/// cut as the others are, and what it has made of the value is lost.
+fn begun_again(requests: &Requests) -> Option<&str> {
+    for waits in requests.crowded(WaitKind::SingleFlight) {
+        let Some(line) = waits.line() else { continue };
+        let makes = |place: &Place| {
+            let at = place.frames.iter().position(|frame| frame == line);
+            place.kind() != Some(WaitKind::SingleFlight)
+                && at.is_some_and(|at| at + 2 < place.frames.len())
+        };
+        if requests.places.iter().any(makes) {
+            return Some(line);
+        }
     }
-    !waits_for_itself::look(evidence).is_empty()
+    None
+}
+
+fn initialisation(requests: &Requests, line: &str, cut: u64, ended: u64, seen: String) -> Words {
+    Words {
+        headline: format!(
+            "{} of {} requests were cut{}: the value at {line} is begun anew each time, and never made.",
+            count(cut as f64),
+            count(ended as f64),
+            after(requests)
+        ),
+        seen,
+        cause: "The request that makes the value is cut before it is done, and the next one begins from the start.".to_owned(),
+        fix: "Make it in a spawned task and await that, or before the service takes requests.".to_owned(),
+    }
 }
 
 /// Words for requests that a time limit of the service cut: their clients got an answer, which says so.
@@ -115,7 +132,8 @@ fn cut_by_limit(
         count(cut as f64),
         count(ended as f64)
     );
-    let (mut cause, mut fix) = (String::new(), String::new());
+    let mut cause = "What they wait for takes longer than the limit.";
+    let mut fix = "Find out why it takes so long there, and refuse at once (503) what cannot be answered in time.";
     if let Some(again) = again {
         headline += ", and begin their calls again and again";
         let mut lines = requests.places.iter().filter_map(Place::line);
@@ -123,17 +141,14 @@ fn cut_by_limit(
             headline = format!("{headline}, at {line}");
         }
         seen = format!("{seen} {again}");
-        cause += "A retry, or a `select!` in a loop, which makes the call anew with each tick of a timer. ";
-        fix += "In a loop, make the future before it and poll it by `&mut`. ";
+        cause = "A loop makes the call anew before it has an answer: a retry, or a `select!` with a timer. A retry has a pause.";
+        fix = "Bound the retries of all requests together; in a `select!`, make the future before the loop and poll it by `&mut`.";
     }
-    cause += "What they wait for takes longer than the limit. Retries multiply the calls, which makes it slower still.";
-    fix += "Find out why it takes so long there. Bound the retries of all requests together (a retry budget), with a pause \
-            that grows, and refuse at once (503) what cannot be answered in time.";
     Words {
         headline: format!("{headline}."),
         seen,
-        cause,
-        fix,
+        cause: cause.to_owned(),
+        fix: fix.to_owned(),
     }
 }
 
@@ -191,7 +206,7 @@ fn waits_for_spawned(requests: &Requests) -> Option<&str> {
         let ends = place
             .frames
             .iter()
-            .any(|frame| frame.contains("JoinSet") || frame.contains("AbortOnDrop"));
+            .any(|frame| PartMeaning::EndsTasks.fits(frame));
         if !ends {
             return place.line();
         }
@@ -242,6 +257,7 @@ pub(crate) fn server_errors(evidence: &Evidence) -> Vec<Finding> {
 mod tests {
     use super::*;
     use crate::evidence::{Answers, Connections, Memory, Part, Peers};
+    use crate::rules::judge;
     use crate::testing::{evidence, place, route};
     use crate::thresholds::MUCH_OF_ALL;
 
@@ -289,6 +305,32 @@ mod tests {
             !given_up(&ended(100, 0, cut)).is_empty(),
             "by a limit inside"
         );
+    }
+
+    #[test]
+    fn a_value_that_each_request_begins_anew_is_told_with_its_line() {
+        let line = "shop::model (src/model.rs:35)";
+        let found = |maker: &[&str]| {
+            let cut = Answers {
+                server_errors: 96,
+                timed_out: 96,
+                ..Answers::default()
+            };
+            let mut evidence = ended(96, 0, cut);
+            let requests = evidence.requests.as_mut().unwrap();
+            let waits = [line, "a value that another request makes"];
+            requests.places = vec![
+                place("GET /generate", &waits, 7.0),
+                place("GET /generate", maker, 1.0),
+            ];
+            given_up(&evidence).remove(0)
+        };
+        let load = "shop::load (src/model.rs:21)";
+        let anew = found(&[line, load, "tokio::time::Sleep"]);
+        assert!(anew.headline.contains(line), "{anew:?}");
+        assert!(anew.fix.contains("spawned task"), "{anew:?}");
+        let other = found(&["shop::score (src/score.rs:9)", "tokio::time::Sleep"]);
+        assert!(other.headline.contains("time limit"), "{other:?}");
     }
 
     #[test]
@@ -365,10 +407,12 @@ mod tests {
             let mut route = route("GET /pay", 10.0, 0);
             route.dropped = 90;
             let waits = ["shop::pay (src/pay.rs:28)", leaf];
-            given_up(&evidence(&[route], &[place("GET /pay", &waits, 10.0)]))[0].weight
+            let found = judge(&evidence(&[route], &[place("GET /pay", &waits, 10.0)]));
+            let given_up = found.iter().find(|finding| finding.kind == "given_up");
+            given_up.map_or(0.0, |finding| finding.weight)
         };
-        assert!(weight("tokio::sync::Mutex::lock") < crate::thresholds::WAIT_WEIGHT);
-        assert!(weight("tokio::sync::oneshot::Receiver") > crate::thresholds::WAIT_WEIGHT);
+        assert!(weight("tokio::sync::Mutex::lock") < GIVEN_UP_WEIGHT);
+        assert!(weight("tokio::sync::oneshot::Receiver") >= GIVEN_UP_WEIGHT);
     }
 
     #[test]

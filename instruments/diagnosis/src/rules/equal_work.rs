@@ -7,7 +7,7 @@ use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Evidence, Requests};
 use crate::finding::{Finding, Words};
-use crate::thresholds::{ABSENT, EQUAL_AT_ONCE, EQUAL_WORK_WEIGHT, MUCH_OF_ROUTE, PASSES_BY};
+use crate::thresholds::{ABSENT, EQUAL_AT_ONCE, EQUAL_WORK_WEIGHT, MUCH_OF_ROUTE};
 use crate::waiting::Waiting;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -19,30 +19,6 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         findings.push(burst.finding(requests));
     }
     findings
-}
-
-/// Returns the lines of all bursts. The waits there are told as those.
-pub(crate) fn lines(evidence: &Evidence, requests: &Requests) -> Vec<String> {
-    let mut lines = Vec::new();
-    for burst in Burst::all(evidence, requests) {
-        if let Some(line) = burst.first().place().line() {
-            lines.push(line.to_owned());
-        }
-    }
-    lines
-}
-
-/// Returns whether most requests of the waiting ones' route pass their line by, and it is empty at times.
-pub(crate) fn comes_in_bursts(requests: &Requests, waiting: &Waiting, ms: f64) -> bool {
-    let Some(median) = median_ms(requests, waiting) else {
-        return false;
-    };
-    median <= PASSES_BY * ms && waiting.place().absent >= ABSENT
-}
-
-/// Returns the median time of a request of the waiting ones' route, in milliseconds.
-fn median_ms(requests: &Requests, waiting: &Waiting) -> Option<f64> {
-    requests.route(&waiting.place().route)?.median_ms
 }
 
 /// Waits at one line, where many requests are at once, and at other times none.
@@ -82,7 +58,7 @@ impl Burst {
         let share: f64 = self.waits.iter().map(|waiting| waiting.share).sum();
         let ms: Option<f64> = self.waits.iter().map(|waiting| waiting.ms).sum();
         let Some(ms) = ms else { return false };
-        let in_bursts = comes_in_bursts(requests, self.first(), ms);
+        let in_bursts = self.first().comes_in_bursts(requests, ms);
         in_bursts && in_flight >= EQUAL_AT_ONCE && share >= MUCH_OF_ROUTE
     }
 
@@ -97,10 +73,10 @@ impl Burst {
             waits.push(format!(
                 "{} {}",
                 figures::average(waiting.in_flight),
-                waiting.what()
+                waiting.wait.in_words()
             ));
         }
-        let median = median_ms(requests, first).unwrap_or_default();
+        let median = first.median_ms(requests).unwrap_or_default();
         let words = Words {
             headline: format!(
                 "{}: {:.0} requests at once do work at {line} that most requests do not need.",
@@ -119,7 +95,7 @@ impl Burst {
                 .to_owned(),
         };
         let weight = EQUAL_WORK_WEIGHT + share / 2.0;
-        Finding::fault("equal_work", weight, "/debug/await", words)
+        Finding::fault("equal_work", weight, "/debug/await", words).at(line)
     }
 }
 
@@ -149,6 +125,7 @@ fn is_work(kind: WaitKind) -> bool {
 mod tests {
     use super::*;
     use crate::testing::{both_sides, evidence, place, route};
+    use crate::thresholds::PASSES_BY;
 
     const LINE: &str = "shop::compute (src/stats.rs:28)";
     const POOL: &str = "(waiting for a connection of the pool)";

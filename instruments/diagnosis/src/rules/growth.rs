@@ -4,7 +4,6 @@ use ecosystem::{PartMeaning, WaitKind};
 
 use crate::evidence::{Evidence, Part};
 use crate::finding::{Finding, Words};
-use crate::rules::blocked_worker::are_threads_kept;
 use crate::threads::seen::{inner_passes, most_frequent, own, place};
 use crate::thresholds::{
     CONNECTIONS_WEIGHT, DESCRIPTORS, DESCRIPTORS_WEIGHT, GROWING_MEMORY, MEMORY_WEIGHT, MORE,
@@ -34,7 +33,7 @@ pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
         },
         None => Words {
             headline: format!("Memory: {}.", memory.says),
-            cause: "A cache, a map or a queue without a bound.".to_owned(),
+            cause: "Something keeps what it is given, without a bound.".to_owned(),
             fix: "Take a heap profile, which says who keeps it, and bound that.".to_owned(),
             ..Words::default()
         },
@@ -61,10 +60,6 @@ pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
         return Vec::new();
     };
     if !become_more(memory.tasks) {
-        return Vec::new();
-    }
-    // If threads do not get to requests, these pile up as tasks: that is told as what the threads do.
-    if are_threads_kept(evidence) {
         return Vec::new();
     }
     let growth = memory.tasks.growth() as f64;
@@ -127,7 +122,7 @@ pub(crate) fn connections(evidence: &Evidence) -> Vec<Finding> {
             cause: "Something keeps them, until no file descriptor is left.".to_owned(),
             fix: "Use one client with a bounded pool.".to_owned(),
         };
-        let kind = "connections";
+        let kind = "kept_connections";
         findings.push(Finding::fault(
             kind,
             CONNECTIONS_WEIGHT,
@@ -182,7 +177,7 @@ pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
                 .unwrap_or_default()
         ),
         seen: seen.join(" "),
-        cause: "Files or connections are kept, or the limit is too low for the number of clients.".to_owned(),
+        cause: "Descriptors are kept; the kind with most of them says which.".to_owned(),
         fix: "Close what is not needed, and bound what is; then raise the limit (`ulimit -n`, `LimitNOFILE=`).".to_owned(),
     };
     vec![Finding::fault(
@@ -211,6 +206,7 @@ fn opened_at(evidence: &Evidence) -> Option<String> {
 mod tests {
     use super::*;
     use crate::evidence::{Connections, Descriptors, Memory, Peers};
+    use crate::rules::judge;
     use crate::testing::{self, of_threads};
     use crate::threads::Thread;
     use crate::threads::testing::{WORKER, runs};
@@ -250,7 +246,7 @@ mod tests {
         assert!(slow[0].seen.ends_with("body of GET /history."), "{slow:?}");
         assert!(slow[0].cause.contains("faster than its client"), "{slow:?}");
         let fast = memory(&of(MUCH_OF_ALL - 0.01));
-        assert!(fast[0].cause.starts_with("A cache"), "{fast:?}");
+        assert!(fast[0].cause.starts_with("Something keeps"), "{fast:?}");
     }
 
     #[test]
@@ -331,7 +327,9 @@ mod tests {
                 tasks: rises(0, 2 * MORE),
                 says: String::new(),
             });
-            (!memory(&evidence).is_empty(), !tasks(&evidence).is_empty())
+            let found = judge(&evidence);
+            let is_told = |kind| found.iter().any(|finding| finding.kind == kind);
+            (is_told("memory"), is_told("tasks"))
         };
         assert_eq!(told("shop::compress"), (false, false));
         assert_eq!(told("tokio::runtime::park"), (false, true));

@@ -1,10 +1,7 @@
 //! A request waits for the same thing many times, one after the other: a query for each row.
 
-use ecosystem::WaitKind;
-
 use crate::evidence::{Evidence, Requests};
 use crate::finding::{Finding, Words};
-use crate::rules::calls;
 use crate::thresholds::{
     ENDED_BY_TIMER, IN_A_ROW, IN_A_ROW_MS, IN_A_ROW_WEIGHT, LISTED, MUCH_OF_ROUTE,
 };
@@ -35,7 +32,7 @@ impl Row {
     fn all(evidence: &Evidence) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for waiting in Waiting::all(evidence) {
-            if !is_asked_for(&waiting) {
+            if !waiting.wait.is_asked_for() {
                 continue;
             }
             let line = waiting.place().line();
@@ -82,7 +79,7 @@ impl Row {
     fn is_of_calls(&self, requests: &Requests) -> bool {
         let mut ms = 0.0;
         for waiting in &self.waits {
-            if calls::ended_by_timer(requests, waiting.place()) >= ENDED_BY_TIMER {
+            if requests.ended_by_timer(waiting.place()) >= ENDED_BY_TIMER {
                 return false;
             }
             ms += waiting.ms.unwrap_or_default();
@@ -111,20 +108,8 @@ impl Row {
                 .to_owned(),
         };
         let weight = IN_A_ROW_WEIGHT + share.min(1.0) / 2.0;
-        Finding::fault("in_a_row", weight, "/debug/await", words)
+        Finding::fault("in_a_row", weight, "/debug/await", words).at(waiting.place().anchor())
     }
-}
-
-/// Returns whether somebody else answers, who could be asked for all at once.
-fn is_asked_for(waiting: &Waiting) -> bool {
-    use WaitKind::{Answer, AnswerOrStream, BlockingPool, Database, Lock, NewConnection, Pool};
-    // A transaction's begin is polled several times, and is one wait.
-    let is_transaction = waiting.kind() == WaitKind::Database && waiting.wait.what.starts_with('(');
-    let is_kind = matches!(
-        waiting.kind(),
-        Answer | AnswerOrStream | BlockingPool | Database | Lock | NewConnection | Pool
-    );
-    is_kind && !is_transaction
 }
 
 #[cfg(test)]

@@ -218,8 +218,7 @@ fn is_call(place: &Place) -> bool {
         Some(Answer | AnswerOrStream | BlockingPool | Body | Database | NewConnection | Task)
     );
     // A transaction's begin and commit have their places in the order.
-    let is_transaction = place.kind() == Some(WaitKind::Database)
-        && place.wait.is_some_and(|wait| wait.what.starts_with('('));
+    let is_transaction = place.wait.is_some_and(|wait| wait.is_transaction());
     is_asked && !is_transaction && !place.is_one_of_several()
 }
 

@@ -2,12 +2,12 @@
 
 use ecosystem::{WaitKind, figures};
 
-use crate::evidence::{Evidence, Release, Requests, innermost_line};
+use crate::evidence::{Evidence, Release, Requests, Route, innermost_line};
 use crate::finding::{Finding, Words};
 use crate::threads::seen::Inside;
 use crate::thresholds::{
-    DROPPED, EVEN_GAP, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE, ONE_TASK_SHARE,
-    ONE_TASK_STANDSTILL, ONE_TASK_WEIGHT, SEEN_ENDS,
+    ANSWERS_IN_TURN, DROPPED, EVEN_GAP, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE,
+    ONE_TASK_SHARE, ONE_TASK_STANDSTILL, ONE_TASK_WEIGHT, SEEN_ENDS,
 };
 use crate::waiting::{Waiting, parts};
 
@@ -33,16 +33,56 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         let Some((release, by)) = released(requests, &waiting) else {
             continue;
         };
-        if is_one_by_one(evidence, &waiting, release, by) {
-            findings.push(one_by_one(evidence, &waiting, by));
+        if is_one_in_flight(&waiting, release, route) {
+            let found = one_in_flight(evidence, &waiting, release, by);
+            findings.push(found.at(waiting.place().anchor()));
+        } else if is_one_by_one(evidence, &waiting, release, by) {
+            findings.push(one_by_one(evidence, &waiting, by).at(waiting.place().anchor()));
         } else if route.standstill >= ONE_TASK_STANDSTILL
             && waiting.share >= MOST_OF_ROUTE
             && !is_overloaded
         {
-            findings.push(stands_still(&waiting, release, by, route.standstill));
+            let found = stands_still(&waiting, release, by, route.standstill);
+            findings.push(found.at(waiting.place().anchor()));
         }
     }
     findings
+}
+
+/// Returns whether each of the waiting ones gets one answer after the other, and does nothing else: it asks for the next when
+/// it has the last.
+fn is_one_in_flight(waiting: &Waiting, release: &Release, route: &Route) -> bool {
+    let waiters = waiting.in_flight.max(route.ended() as f64);
+    waiting.wait.is_answer_of_task()
+        && waiting.share >= MOST_OF_ROUTE
+        && release.wakes as f64 >= ANSWERS_IN_TURN * waiters
+}
+
+fn one_in_flight(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> Finding {
+    let ms = waiting.in_flight * evidence.seconds * 1e3 / release.wakes.max(1) as f64;
+    let mut lines: Vec<&str> = Vec::new();
+    for frame in &waiting.place().frames {
+        if parts(frame).is_some() {
+            lines.push(frame);
+        }
+    }
+    let line = lines.join(" > ");
+    let words = Words {
+        headline: format!(
+            "{}: one message is in flight at a time, at {line}: the next waits for the answer to the last.",
+            waiting.routes()
+        ),
+        seen: format!(
+            "{} at once, each waits for up to {} for each answer. {:.0} % of the answers come from {by}.",
+            figures::average(waiting.in_flight),
+            figures::duration(ms),
+            release.share * 100.0
+        ),
+        cause: "Each answer is awaited before the next message is sent, so messages cannot be worked on together.".to_owned(),
+        fix: "Send several, and await their answers together or in order (`buffered`).".to_owned(),
+    };
+    let see = "/debug/await?format=json";
+    Finding::fault("one_in_flight", ONE_TASK_WEIGHT, see, words)
 }
 
 /// Returns the code that lets nearly all of the waiting requests go, and its innermost line of the service.
@@ -65,7 +105,7 @@ fn inside(evidence: &Evidence, by: &str) -> Option<Inside> {
 /// them at a time, as far as was seen.
 fn is_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> bool {
     // Only an answer is of a request of its own. A piece of news is for all who wait.
-    let is_answer = waiting.wait.what == "an answer of another task";
+    let is_answer = waiting.wait.is_answer_of_task();
     let is_one = is_answer || waiting.kind() == WaitKind::Queue;
     let is_queue = is_one && release.tasks == 1 && waiting.in_flight >= ONE_TASK_QUEUE;
     if !is_queue {
@@ -125,9 +165,7 @@ fn stands_still(waiting: &Waiting, release: &Release, by: &str, standstill: f64)
             "{} requests at once; for {standstill:.1} s none finished.",
             figures::average(waiting.in_flight)
         ),
-        cause: "The task that lets them go does something else in between: a branch of a `select!` that is always ready and \
-                comes first, an `.await` for each message, or long work."
-            .to_owned(),
+        cause: "The task that lets them go does something else in between.".to_owned(),
         fix: "Look at what that task does between two messages. Put its future into \
               `debug_endpoints::watch(\"NAME\", …)` where it is spawned, and the await profile shows it."
             .to_owned(),

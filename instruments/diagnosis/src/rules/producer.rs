@@ -28,7 +28,8 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
             continue;
         };
         if !inside.runs_a_set {
-            findings.push(finding(&waiting, sender, &inside));
+            let found = finding(&waiting, sender, &inside);
+            findings.push(found.at(waiting.place().anchor()));
         }
     }
     findings

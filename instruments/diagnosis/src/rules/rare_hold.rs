@@ -4,17 +4,16 @@ use ecosystem::{WaitKind, figures};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Words};
-use crate::rules::computing_worker::{Computing, held};
-use crate::threads::Hold;
+use crate::threads::seen::work_at;
+use crate::threads::{Hold, Stack};
 use crate::thresholds::{BUSY, HELD_LONG, HOLD_MOMENTS, RARE_HOLD_WEIGHT};
+use crate::waiting::parts;
 
 pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let Some(threads) = &evidence.threads else {
         return Vec::new();
     };
-    let held = held(evidence);
-    // What computes most of the time is told as that.
-    if held < HELD_LONG || Computing::of(evidence).is_some() {
+    if evidence.held() < HELD_LONG {
         return Vec::new();
     }
     let mut holds: Vec<&Hold> = Vec::new();
@@ -52,20 +51,27 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     } else {
         "Often"
     };
+    let held_by = parts(&found.place).map(|(function, ..)| function);
+    let mut stacks: Vec<&Stack> = Vec::new();
+    stacks.extend(threads.stacks());
+    if let Some(cpu) = &evidence.cpu {
+        stacks.extend(cpu.stacks());
+    }
+    let work = held_by.and_then(|function| work_at(&stacks, function));
     let words = Words {
         headline: format!("{when} a thread that runs requests does not yield: at {}.", found.place),
         seen,
-        cause: "A large answer that is written or parsed, a password that is hashed, a large value that is dropped, or a sum \
-                over all there is."
+        cause: work
+            .map_or("It computes for long in an async function, and all else that its thread has to poll waits.", |work| {
+                work.cause
+            })
             .to_owned(),
-        fix: "Do it on a blocking thread (`tokio::task::spawn_blocking`), in parts, or less of it.".to_owned(),
+        fix: work
+            .map_or("Do it on a blocking thread (`tokio::task::spawn_blocking`), or in parts.", |work| work.fix)
+            .to_owned(),
     };
-    vec![Finding::fault(
-        "rare_hold",
-        RARE_HOLD_WEIGHT,
-        "/debug/threads",
-        words,
-    )]
+    let finding = Finding::fault("rare_hold", RARE_HOLD_WEIGHT, "/debug/threads", words);
+    vec![finding.at(held_by.unwrap_or_default())]
 }
 
 /// The slowest of the routes whose requests are mostly being polled.

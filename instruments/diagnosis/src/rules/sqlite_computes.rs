@@ -1,6 +1,6 @@
 //! Requests wait for one statement of `SQLite`, for which it computes long: it reads many rows.
 
-use ecosystem::{PartMeaning, WaitKind};
+use ecosystem::PartMeaning;
 
 use crate::evidence::{Evidence, Requests};
 use crate::finding::{Finding, Words};
@@ -15,11 +15,6 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
         Some(statement) => vec![statement.finding()],
         None => Vec::new(),
     }
-}
-
-/// Returns whether the wait is told by this rule.
-pub(crate) fn is_told(evidence: &Evidence, waiting: &Waiting) -> bool {
-    is_of_sqlite(waiting) && Statement::of(evidence).is_some_and(|it| it.is_at(waiting))
 }
 
 /// A statement that reads many rows.
@@ -63,10 +58,6 @@ impl Statement {
         })
     }
 
-    fn is_at(&self, waiting: &Waiting) -> bool {
-        self.waiting.place().line() == waiting.place().line()
-    }
-
     fn finding(&self) -> Finding {
         let words = Words {
             headline: format!("{} SQLite computes for it.", self.waiting.headline()),
@@ -87,6 +78,7 @@ impl Statement {
             "/debug/pprof/last?format=svg",
             words,
         )
+        .at(self.waiting.place().anchor())
     }
 }
 
@@ -122,7 +114,7 @@ fn only_line(evidence: &Evidence) -> Option<Waiting> {
 }
 
 fn is_of_sqlite(waiting: &Waiting) -> bool {
-    waiting.kind() == WaitKind::Database && waiting.wait.what.contains("SQLite")
+    waiting.wait.is_of_sqlite()
 }
 
 #[cfg(test)]
@@ -130,7 +122,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::rules::elsewhere;
+    use crate::rules::judge;
     use crate::testing::{both_sides, cpu_samples, evidence, place, route};
     use crate::threads::testing::runs;
 
@@ -205,7 +197,10 @@ mod tests {
                 .contains("waiting for an answer of SQLite at shop::flag (src/flags.rs:21)"),
             "{found:?}"
         );
-        assert!(elsewhere::look(&evidence).is_empty());
-        assert!(!elsewhere::look(&with(10, 0.0, 1.0)).is_empty());
+        let kinds: Vec<_> = judge(&evidence)
+            .iter()
+            .map(|finding| finding.kind)
+            .collect();
+        assert_eq!(kinds, ["sqlite_computes"]);
     }
 }

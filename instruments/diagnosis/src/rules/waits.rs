@@ -4,7 +4,6 @@ use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Evidence, Place, Requests};
 use crate::finding::{Finding, Level, Words};
-use crate::rules::{equal_work, waits_for_itself};
 use crate::thresholds::{
     A_HOLDER, HELD_BY_TASKS, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK,
     SAMPLES_OF_EACH, SLOW_CLIENT_WEIGHT, WAIT_WEIGHT,
@@ -16,14 +15,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let Some(requests) = &evidence.requests else {
         return findings;
     };
-    let bursts = equal_work::lines(evidence, requests);
     for waiting in Waiting::all(evidence) {
-        let line = waiting.place().line();
-        let is_burst = line.is_some_and(|line| bursts.iter().any(|burst| burst == line));
-        // What is stuck is told as that, and so is equal work.
-        if is_burst || waits_for_itself::is_stuck(&waiting, requests) {
-            continue;
-        }
         if let Some((level, weight)) = judged(&waiting, requests) {
             if is_single_flight(&waiting, requests) {
                 findings.push(single_flight(&waiting, requests));
@@ -36,11 +28,9 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 }
 
 /// Returns the level and the weight of a wait as a finding; None if it is no finding.
-pub(crate) fn judged(waiting: &Waiting, requests: &Requests) -> Option<(Level, f64)> {
+fn judged(waiting: &Waiting, requests: &Requests) -> Option<(Level, f64)> {
     let is_much = waiting.share >= MUCH_OF_ROUTE;
     let is_most = waiting.share >= MOST_OF_ROUTE;
-    // An ordinary statement has no sentence of its own.
-    let is_ordinary = !waiting.wait.what.starts_with('(');
     let (level, weight) = match waiting.kind() {
         WaitKind::Lock | WaitKind::Pool if is_much && waiting.is_queue() => {
             (Level::Fault, WAIT_WEIGHT)
@@ -49,7 +39,9 @@ pub(crate) fn judged(waiting: &Waiting, requests: &Requests) -> Option<(Level, f
             (Level::Fault, IN_A_ROW_WEIGHT)
         }
         WaitKind::NewConnection if is_much => (Level::Fault, WAIT_WEIGHT),
-        WaitKind::Database if is_much && !is_ordinary => (Level::Fault, WAIT_WEIGHT),
+        WaitKind::Database if is_much && waiting.wait.is_transaction() => {
+            (Level::Fault, WAIT_WEIGHT)
+        }
         WaitKind::Limit | WaitKind::Queue if is_most => (Level::Bound, IN_A_ROW_WEIGHT),
         // The service sends as fast as its clients take it.
         WaitKind::Client if is_most => (Level::Wait, SLOW_CLIENT_WEIGHT),
@@ -100,7 +92,7 @@ fn at_work(waiting: &Waiting, requests: &Requests) -> f64 {
 /// find: most requests of the route do not wait there, and its holder is a request past it.
 fn is_single_flight(waiting: &Waiting, requests: &Requests) -> bool {
     let Some(ms) = waiting.ms else { return false };
-    let in_bursts = equal_work::comes_in_bursts(requests, waiting, ms);
+    let in_bursts = waiting.comes_in_bursts(requests, ms);
     waiting.kind() == WaitKind::Lock && in_bursts && waiting.past(requests).is_some()
 }
 
@@ -119,13 +111,8 @@ fn single_flight(waiting: &Waiting, requests: &Requests) -> Finding {
             .to_owned(),
     };
     let kind = WaitKind::SingleFlight.name();
-    Finding::of(
-        Level::Wait,
-        kind,
-        waiting.share_of_all / 10.0,
-        "/debug/await",
-        words,
-    )
+    let weight = waiting.share_of_all / 10.0;
+    Finding::of(Level::Wait, kind, weight, "/debug/await", words).at(waiting.place().anchor())
 }
 
 /// Returns whether no request can hold what these wait for: none is elsewhere, and one would have been seen there.
@@ -150,6 +137,10 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
         seen +=
             " No request is past this wait: the holder is outside of requests, or was forgotten.";
     }
+    let statement = past
+        .filter(|past| is_at_work && past.kind() == Some(WaitKind::Database))
+        .and_then(Place::line)
+        .map(str::to_owned);
     let (level, cause, fix) = if is_at_work && at_work(waiting, requests) <= ONE_AT_WORK {
         let seen_at_work = at_work(waiting, requests);
         seen = format!(
@@ -160,6 +151,15 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
             Level::Fault,
             "The pool lends one connection at a time, as if it had no more.".to_owned(),
             "Let the pool have several; SQLite reads on several in the mode WAL. Or ask less often: keep the answer.".to_owned(),
+        )
+    } else if let Some(line) = &statement {
+        seen = format!(
+            "{seen} All connections of the pool are lent to requests that wait for the statement at {line}."
+        );
+        (
+            Level::Bound,
+            format!("The statement at {line} takes long, and keeps the connections."),
+            "Run it with `EXPLAIN ANALYZE`: a scan of a whole table wants an index. Only then make the pool larger.".to_owned(),
         )
     } else if is_at_work {
         (
@@ -174,7 +174,7 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
         (
             level,
             waiting.wait.cause.to_owned(),
-            super::fix_of(waiting.wait),
+            waiting.wait.fix.to_owned(),
         )
     };
     let mut words = Words {
@@ -196,13 +196,18 @@ fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) ->
         "Give that work permits of its own, and bound how much of it begins at once."
             .clone_into(&mut words.fix);
     }
-    Finding::of(level, waiting.kind().name(), weight, "/debug/await", words)
+    let mut finding = Finding::of(level, waiting.kind().name(), weight, "/debug/await", words);
+    if let Some(statement) = &statement {
+        finding = finding.at(statement);
+    }
+    finding.at(waiting.place().anchor())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::evidence::Release;
+    use crate::rules::judge;
     use crate::testing::{both_sides, evidence, place, route};
     use crate::thresholds::{ABSENT, PASSES_BY, QUEUE};
 
@@ -322,11 +327,7 @@ mod tests {
             look(&evidence(&[route("GET /read", 10.0, 100)], &places)).remove(0)
         };
         let query = "shop::query (src/read.rs:9)";
-        for past in [
-            &[query, "sqlx_postgres"][..],
-            &[query, "tokio::net"],
-            &[LINE, "tokio::sync::oneshot"],
-        ] {
+        for past in [&[query, "tokio::net"][..], &[LINE, "tokio::sync::oneshot"]] {
             let found = found(past);
             assert_eq!(found.level, Level::Bound, "{found:?}");
             assert!(found.cause.contains("are at work"), "{found:?}");
@@ -348,6 +349,25 @@ mod tests {
         assert!(other.cause.contains("await something else"), "{other:?}");
     }
 
+    /// Reported of a statement without an index: the pool was told first, and the statement below it, without a number.
+    #[test]
+    fn a_pool_that_a_statement_fills_is_told_with_the_statement() {
+        let query = "shop::query (src/read.rs:9)";
+        let pool = [LINE, "(waiting for a connection of the pool)"];
+        let places = [
+            place("GET /read", &pool, 5.0),
+            place("GET /read", &[query, "sqlx_postgres"], 5.0),
+        ];
+        let found = judge(&evidence(&[route("GET /read", 10.0, 100)], &places));
+        let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, ["pool"], "{found:?}");
+        assert!(found[0].cause.contains(query), "{found:?}");
+        assert!(found[0].fix.contains("EXPLAIN"), "{found:?}");
+        let alone = [place("GET /read", &[query, "sqlx_postgres"], 9.0)];
+        let found = judge(&evidence(&[route("GET /read", 10.0, 100)], &alone));
+        assert!(found[0].fix.contains("EXPLAIN"), "{found:?}");
+    }
+
     #[test]
     fn a_pool_that_equal_work_fills_is_told_as_that() {
         let found = |absent| {
@@ -356,7 +376,8 @@ mod tests {
             waits.absent = absent;
             let mut route = route("GET /stats", 22.0, 1000);
             route.median_ms = Some(0.1);
-            !look(&evidence(&[route], &[waits])).is_empty()
+            let found = judge(&evidence(&[route], &[waits]));
+            found.iter().any(|finding| finding.kind == "pool")
         };
         assert!(!found(ABSENT) && found(ABSENT * 0.99));
     }

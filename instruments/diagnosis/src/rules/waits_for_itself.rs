@@ -19,9 +19,12 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
             continue;
         }
         let finding = match held_and_awaited(&waiting, requests) {
-            Some((held, awaited)) => wait_for_each_other(&waiting, requests, held, awaited),
+            Some((held, awaited)) => wait_for_each_other(&waiting, requests, held, awaited)
+                .at(held)
+                .at(awaited),
             None => stuck(&waiting, requests, evidence),
         };
+        let finding = finding.at(waiting.place().anchor());
         // Both lines of a pair are places where requests wait.
         if !findings
             .iter()
@@ -34,7 +37,7 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
 }
 
 /// Returns whether nothing of the routes goes on: their requests wait for holders alone, and none has finished for long.
-pub(crate) fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
+fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
     let of_queue = waiting.kind() == WaitKind::Queue;
     if !waiting.is_of_holders() && !of_queue {
         return false;
@@ -113,7 +116,7 @@ fn wait_for_each_other(
     held: &str,
     awaited: &str,
 ) -> Finding {
-    let what = waiting.what();
+    let what = waiting.wait.in_words();
     let words = Words {
         headline: format!(
             "{}: requests wait for each other. They are past {held}, and are {what} again at {awaited}.",
@@ -149,8 +152,8 @@ fn stuck(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding
     let words = Words {
         headline: format!("{} Nobody is past this wait.", waiting.headline()),
         seen: format!("{} {}", standstill(waiting, requests), waiting.seen(requests)),
-        cause: "What they wait for may never be given back: a permit or a connection was forgotten on some way out, \
-                each request takes a second one while it holds the first, or a guard lies in a future that nobody polls."
+        cause: "What they wait for is never given back: it was forgotten on some way out, such as that of an error, or each \
+                request takes a second one while it holds the first."
             .to_owned(),
         fix: "Look for who took it last, and for a second one that is taken while the first is held.".to_owned(),
     };
@@ -159,13 +162,13 @@ fn stuck(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding
 
 /// Requests whose holder waits for something else, which does not come.
 fn held_up(waiting: &Waiting, requests: &Requests, past: &Place) -> Finding {
-    let what = past.what().unwrap_or("something else");
+    let what = past.wait.map_or("something else", |wait| wait.thing());
     let at = past.line().unwrap_or("an unknown place");
     let words = Words {
         headline: format!(
             "{} Its holder waits for {} at {at}.",
             waiting.headline(),
-            what.trim_matches(['(', ')']).trim_start_matches("waiting for ")
+            what
         ),
         seen: format!(
             "{} {}",
@@ -213,9 +216,7 @@ fn not_received(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> 
     let words = Words {
         headline,
         seen,
-        cause: "The receiver's task awaits something else: a branch of a `select!` that is always ready and comes first, an \
-                `.await` for each message, or a channel of its own that is full."
-            .to_owned(),
+        cause: "The receiver's task awaits something else before it takes the next message.".to_owned(),
         fix: "Let that task only receive and answer, and do what takes long in another one. To see what it awaits, put its \
               future into `debug_endpoints::watch(\"NAME\", …)` where it is spawned."
             .to_owned(),

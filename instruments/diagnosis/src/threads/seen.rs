@@ -1,10 +1,13 @@
 //! Stacks of threads, added up by function, and what they show about a lock.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::hash::Hash;
 
-use ecosystem::{PartMeaning, Role, carries_requests, crate_of, is_of_runtime};
+use ecosystem::{
+    PartMeaning, Role, Work, carries_requests, crate_of, is_of_runtime, makes_client, work_of,
+};
 
 use super::cpu_samples::CpuSamples;
 use super::profile::{Frame, Stack, State, Thread, ThreadProfile};
@@ -102,6 +105,20 @@ impl CpuSamples {
         let threads = self.run_requests().into_iter();
         listed(by_function(threads.flat_map(|thread| &thread.stacks)))
     }
+}
+
+/// Returns where threads that run requests make clients, if one was seen to.
+pub(crate) fn client_made_at(threads: &ThreadProfile) -> Option<String> {
+    for thread in threads.run_requests() {
+        for stack in &thread.stacks {
+            let mut frames = stack.frames.iter();
+            let makes_client = frames.any(|frame| makes_client(&frame.function));
+            if makes_client && is_told(stack) && own(stack).is_some() {
+                return Some(place(stack));
+            }
+        }
+    }
+    None
 }
 
 /// Returns where tasks that are no requests run or are blocked, or `None` if that was hardly seen.
@@ -207,6 +224,93 @@ impl Inside {
             runs_a_set: false,
         })
     }
+}
+
+/// Lines of one function at which another one is called, for one request.
+pub(crate) struct Callers {
+    function: String,
+    file: String,
+    lines: Vec<u32>,
+}
+
+impl Callers {
+    /// Returns the outermost function of the service that calls `function` at several of its lines, each of them with a good
+    /// part of the samples.
+    pub(crate) fn of(stacks: &[&Stack], function: &str) -> Option<Self> {
+        let mut all = 0;
+        // By position on the stack, function and line.
+        let mut lines: BTreeMap<(usize, &str, &str, u32), u64> = BTreeMap::new();
+        for stack in stacks {
+            if self::function(stack) != Some(function) {
+                continue;
+            }
+            all += stack.samples;
+            let callers = stack.frames.iter().filter(|frame| frame.own);
+            for (at, caller) in callers.enumerate() {
+                if let (Some(file), Some(line)) = (&caller.file, caller.line)
+                    && caller.function != function
+                {
+                    let key = (at, caller.function.as_str(), file.as_str(), line);
+                    *lines.entry(key).or_default() += stack.samples;
+                }
+            }
+        }
+        lines.retain(|_, samples| {
+            *samples >= FEWEST_SAMPLES && *samples as f64 >= MUCH_COMPUTING * all as f64
+        });
+        let mut found: Option<Self> = None;
+        let mut place = None;
+        for (at, function, file, line) in lines.into_keys() {
+            if place == Some((at, function))
+                && let Some(found) = &mut found
+            {
+                found.lines.push(line);
+                continue;
+            }
+            if found.as_ref().is_some_and(|found| found.lines.len() > 1) {
+                break;
+            }
+            place = Some((at, function));
+            found = Some(Self {
+                function: function.to_owned(),
+                file: file.to_owned(),
+                lines: vec![line],
+            });
+        }
+        found.filter(|found| found.lines.len() > 1)
+    }
+}
+
+impl fmt::Display for Callers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        for line in &self.lines {
+            lines.push(line.to_string());
+        }
+        let (function, file, lines) = (&self.function, &self.file, lines.join(", "));
+        write!(f, "{function} ({file}:{lines})")
+    }
+}
+
+/// Returns what a function of the service has libraries compute, if half of its samples are of one such work.
+pub(crate) fn work_at(stacks: &[&Stack], function: &str) -> Option<&'static Work> {
+    let mut all = 0;
+    let mut works: Vec<(&'static Work, u64)> = Vec::new();
+    for stack in stacks {
+        if self::function(stack) != Some(function) {
+            continue;
+        }
+        all += stack.samples;
+        let Some(work) = work_of(inner(stack).iter().map(|frame| frame.function.as_str())) else {
+            continue;
+        };
+        match works.iter_mut().find(|(one, _)| one.cause == work.cause) {
+            Some((_, samples)) => *samples += stack.samples,
+            None => works.push((work, stack.samples)),
+        }
+    }
+    let (work, samples) = works.into_iter().max_by_key(|(_, samples)| *samples)?;
+    (samples * 2 >= all).then_some(work)
 }
 
 /// Returns whether a frame is of this function, which is named without closures.

@@ -56,12 +56,12 @@ async fn send_batches(mut records: mpsc::Receiver<Record>) {
     }
 }
 
-async fn take(mut socket: TcpStream, producer: Producer, fixed: bool) {
+async fn take(socket: TcpStream, producer: Producer, fixed: bool) {
     let _ = socket.set_nodelay(true);
-    let (read, mut write) = socket.split();
+    let (read, mut write) = socket.into_split();
     let mut lines = BufReader::new(read).lines();
     if fixed {
-        let lines = futures::stream::unfold(lines, async |mut lines| {
+        let lines = futures::stream::unfold(lines, |mut lines| async move {
             let line = lines.next_line().await.ok().flatten()?;
             Some((line, lines))
         });
