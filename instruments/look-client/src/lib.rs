@@ -93,7 +93,9 @@ pub fn run(options: &Look) -> Result<Exit, CliError> {
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 fn outside(which: Which<'_>, options: &Look) -> Result<Exit, CliError> {
-    pid::run(which, options)
+    let (seen, tasks) = pid::look(which, Duration::from_secs_f64(options.seconds))?;
+    saved::keep(&seen, options)?;
+    pid::print(&seen, tasks, options.output.format)
 }
 
 #[cfg(not(all(

@@ -17,23 +17,21 @@ use terminal::output::Format;
 use self::report::Outside;
 use self::target::Target;
 use self::tasks::Tasks;
-use crate::{Look, Which, saved};
+use crate::Which;
 
-/// Looks at the process, and prints the report.
+/// Looks at the process for this time.
 ///
 /// # Errors
 ///
 /// Fails if there is no such process, several have the name, or nobody can look at it.
-pub(crate) fn run(which: Which<'_>, options: &Look) -> Result<Exit, CliError> {
+pub(crate) fn look(which: Which<'_>, time: Duration) -> Result<(Evidence, Option<Tasks>), CliError> {
     let target = match which {
         Which::Pid(pid) => Target::by_pid(pid)?,
         Which::Name(name) => Target::by_name(name)?,
     };
-    let seen = watch::watch(&target, Duration::from_secs_f64(options.seconds));
+    let seen = watch::watch(&target, time);
     // After the look at threads: only one process can stop a thread.
-    let tasks = Tasks::of(target.process);
-    saved::keep(&seen, options)?;
-    print(&seen, tasks, options.output.format)
+    Ok((seen, Tasks::of(target.process)))
 }
 
 /// Prints the report on a process that was seen from outside, with its tasks if they were read.
