@@ -56,6 +56,14 @@ pub struct Report {
     pub not_seen: Vec<String>,
 }
 
+/// A report as data, and the same for people.
+#[derive(Debug, Serialize)]
+pub struct WithText {
+    #[serde(flatten)]
+    report: Report,
+    text: String,
+}
+
 /// Outcomes of requests, and their times.
 #[derive(Debug, Serialize)]
 struct Outcomes {
@@ -156,6 +164,12 @@ impl Report {
             spent: spent(evidence, requests),
             not_seen: evidence.not_seen.clone(),
         }
+    }
+
+    /// Returns the report as data, and the same for people.
+    pub fn with_text(self) -> WithText {
+        let text = self.to_string();
+        WithText { report: self, text }
     }
 
     /// Returns the findings on connections alone, in lines.
