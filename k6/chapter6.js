@@ -4,7 +4,7 @@
 //   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=6 -e THINK=0 k6/chapter6.js
 //
 // The same script ends with exit code 99 on the problem and 0 on the solution. How long a scan
-// takes depends on the machine, so it is found out first, by asking with nobody else there.
+// takes depends on the machine, so it is found out first, by asking with no other users.
 
 import { alone, ask, load } from './common.js';
 

@@ -4,7 +4,7 @@
 //   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=64 -e THINK=0 k6/chapter8.js
 //
 // The same script ends with exit code 99 on the problem and 0 on the solution. Users of /summarize
-// cannot tell the two apart. What does is the ping, which is sent on a schedule beside them.
+// cannot tell the two apart. The ping does, which is sent on a schedule while they ask.
 
 import { ask, askBystander, load } from './common.js';
 

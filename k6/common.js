@@ -25,7 +25,7 @@ const rightAnswers = new Counter('right_answers');
 const answerLatency = new Trend('answer_latency', true);
 // Of bystanders: the second, paced request of chapters that have one.
 const bystanderLatency = new Trend('bystander_latency', true);
-// Latency of a right answer, divided by what it takes with nobody else there.
+// Latency of a right answer, divided by what it takes with no other users.
 const timesAlone = new Trend('times_alone');
 // In chapters whose users give up, these are no faults: requests that were closed before an answer came, and answers 503.
 const givenUp = new Counter('given_up');
@@ -123,7 +123,7 @@ export function load(chapter) {
   };
 }
 
-// How long a request takes with nobody else there, in milliseconds: the lower quartile of some,
+// How long a request takes with no other users, in milliseconds: the lower quartile of some,
 // because what else runs there only makes it longer; unless -e ALONE_MS says it, for when others are
 // there already.
 export function alone(chapter) {
@@ -159,7 +159,7 @@ export function ask(chapter, aloneMs) {
   const isWrite = Math.random() < writeShare;
   const exchange = isWrite ? chapter.write : chapter;
   const response = send(exchange, own.giveUp);
-  // Not by the clock of the day, which somebody may set meanwhile.
+  // Not by the clock of the day, which may be set meanwhile.
   const elapsed = exec.scenario.progress * endMs;
   if (isRight(response, exchange.answer, own.giveUp) && elapsed >= steadyMs && elapsed < endMs) {
     rightAnswers.add(1);

@@ -4,7 +4,7 @@
     locust -f locust/chapter5.py --host http://127.0.0.1:8080 -u 64 -r 100 -t 30s --headless --think 0
 
 The same script ends with exit code 99 on the problem and 0 on the solution. Users of /data cannot
-tell the two apart. What does is the ping, which is sent on a schedule beside them.
+tell the two apart. The ping does, which is sent on a schedule while they ask.
 """
 
 from common import ChapterUser, Limits, Bystander

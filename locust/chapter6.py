@@ -4,7 +4,7 @@
     locust -f locust/chapter6.py --host http://127.0.0.1:8080 -u 6 -r 100 -t 30s --headless --think 0
 
 The same script ends with exit code 99 on the problem and 0 on the solution. How long a scan takes
-depends on the machine, so it is found out first, by asking with nobody else there.
+depends on the machine, so it is found out first, by asking with no other users.
 """
 
 from common import ChapterUser

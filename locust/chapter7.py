@@ -5,7 +5,7 @@
 
 On a machine with one NUMA node problem and solution are equally fast, and the script ends with
 exit code 0 on both. How long a scan takes depends on the machine, so it is found out first, by asking
-with nobody else there.
+with no other users.
 """
 
 from common import ChapterUser

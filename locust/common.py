@@ -74,7 +74,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Bystander:
-    """A `GET` of a bystander, paced in an open loop beside the users, and what it keeps to."""
+    """A `GET` of a bystander, paced in an open loop while the users ask, and the limit that it keeps."""
 
     path: str
     answer: str
@@ -102,7 +102,7 @@ class ChapterUser(FastHttpUser):
     users_per_cpu: ClassVar[int | None] = None
     think: ClassVar[float]
     limits: ClassVar[Limits | None] = None
-    # Instead of limits: how many times as long as with nobody else there the median answer may take.
+    # Instead of limits: how many times as long as with no other users the median answer may take.
     times_alone: ClassVar[float | None] = None
     # Seconds after which a user closes its connection, where users do.
     give_up: ClassVar[float | None] = None
@@ -226,7 +226,7 @@ def add_options(parser) -> None:
         "--alone-ms",
         type=float,
         default=0.0,
-        help="What an answer takes with nobody else there, for chapters that compare with it (default: found out)",
+        help="What an answer takes with no other users, for chapters that compare with it (default: found out)",
     )
     parser.add_argument("--time-out", type=float, default=60.0, help="Seconds without an answer that make an error")
     parser.add_argument(
@@ -246,7 +246,7 @@ class Measurement:
         self.end: float | None = None
         # Milliseconds of right answers, unrounded: Locust's own statistics round them to whole ones.
         self.latencies: list[float] = []
-        # What an answer takes with nobody else there, of chapters that compare with it.
+        # What an answer takes with no other users, of chapters that compare with it.
         self.alone_ms: float | None = None
 
     def ask_alone(self, **_kwargs) -> None:
@@ -268,7 +268,7 @@ class Measurement:
         stats.reset_all()
         # A fault while the users came is a fault.
         stats.errors = faults
-        # Not by the clock of the day, which somebody may set meanwhile.
+        # Not by the clock of the day, which may be set meanwhile.
         self.start = time.perf_counter()
         log.info("all users are there and warm: measuring from now on")
 
@@ -295,7 +295,7 @@ def alone_ms(host: str, chapter: type[ChapterUser]) -> float | None:
                 response = client.post(chapter.path, body=chapter.body, headers=headers)
             text = response.read().decode()
         except Exception as error:  # noqa: BLE001, the users will meet and report it
-            log.warning("no answer while nobody else was there: %s", type(error).__name__)
+            log.warning("no answer without other users: %s", type(error).__name__)
             continue
         if text == chapter.answer:
             taken.append((time.perf_counter() - begin) * 1000)
@@ -448,7 +448,7 @@ def misses(environment, measurement: Measurement, summary: dict):
     for most in {user.times_alone for user in environment.user_classes} - {None}:
         p50 = reads_of(environment).get_response_time_percentile(0.5)
         if measurement.alone_ms is None:
-            yield "nothing was answered while nobody else was there"
+            yield "nothing was answered without other users"
         elif p50 > most * measurement.alone_ms:
             times = p50 / measurement.alone_ms
             yield f"the median answer takes {times:.1f} times as long as alone, not {most:.1f}"

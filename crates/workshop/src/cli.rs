@@ -209,12 +209,8 @@ pub(crate) struct Prove {
     /// Folder for the report [default: .workshop/reports]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) report: Option<PathBuf>,
-    /// End with the verdict: no profiles, and no flamegraphs in the report
-    #[arg(long)]
-    pub(crate) no_profiles: bool,
-    /// Also the chapter's table of all variants
-    #[arg(long)]
-    pub(crate) matrix: bool,
+    #[command(flatten)]
+    pub(crate) extent: Extent,
     /// Upstream of chapter 4's services; with nginx, its baselines are measured, too
     #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
     pub(crate) upstream: UpstreamOf,
@@ -229,6 +225,17 @@ pub(crate) struct Prove {
     /// CPUs of that machine [default: two for each node]
     #[arg(long, value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
+}
+
+/// What a proof measures besides its claims.
+#[derive(Debug, Args)]
+pub(crate) struct Extent {
+    /// End with the verdict: no profiles, and no flamegraphs in the report
+    #[arg(long)]
+    pub(crate) no_profiles: bool,
+    /// Also the chapter's table of all variants
+    #[arg(long)]
+    pub(crate) matrix: bool,
 }
 
 #[derive(Debug, Args)]

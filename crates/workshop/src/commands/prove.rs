@@ -74,8 +74,8 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             variant: options.variant.clone(),
             seed: options.seed,
             triplets: options.triplets,
-            profiles: !options.no_profiles,
-            matrix: options.matrix,
+            profiles: !options.extent.no_profiles,
+            matrix: options.extent.matrix,
             counts: false,
             upstream: options.upstream,
             database: options.database.clone(),
@@ -178,8 +178,8 @@ fn command(options: &Prove, number: u32) -> String {
         (options.upstream == UpstreamOf::Nginx, " --upstream nginx"),
         // Without its address: there may be a password in it.
         (options.database.is_some(), " --database …"),
-        (options.no_profiles, " --no-profiles"),
-        (options.matrix, " --matrix"),
+        (options.extent.no_profiles, " --no-profiles"),
+        (options.extent.matrix, " --matrix"),
     ] {
         if is_asked {
             command += flag;
