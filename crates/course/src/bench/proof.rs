@@ -429,7 +429,7 @@ mod tests {
             throttled_s: None,
             elsewhere_share: None,
             wall_s: 1.0,
-            connections: Vec::new(),
+            series: Vec::new(),
         }
     }
 
