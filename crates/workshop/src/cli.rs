@@ -192,6 +192,9 @@ pub(crate) struct Prove {
     /// All chapters, one after the other
     #[arg(long, conflicts_with_all = ["chapters", "regions"])]
     pub(crate) all: bool,
+    /// Also what the law predicted, how busy the load generator was, and published figures
+    #[arg(long, conflicts_with = "regions")]
+    pub(crate) details: bool,
     #[command(flatten)]
     pub(crate) output: Output,
     /// Variant to compare with the problem: solution, exercise (your own), or another
