@@ -45,6 +45,7 @@ impl Quotes {
 
     /// Waits until a connection to the database is free. Requests wait in the order in which they came.
     pub(crate) async fn connection(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        let _counted = self.database.waiting();
         Arc::clone(&self.connections).acquire_owned().await
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Counters {
     pub(crate) answers: AtomicU64,
     pub(crate) connections: Activity,
     pub(crate) database_calls: Activity,
+    /// Requests that wait for a connection to the database.
+    pub(crate) database_waits: Activity,
     /// Calls that were not cut off, and the sum of their lengths.
     pub(crate) whole_database_calls: AtomicU64,
     pub(crate) database_call_nanoseconds: AtomicU64,
@@ -129,6 +131,11 @@ impl Counters {
                 "database_calls_in_flight_peak",
                 "Most calls inside the database at once since the start",
                 calls.peak(),
+            ),
+            Metric::count(
+                "database_waiting",
+                "Requests that wait for a connection to the database now",
+                self.database_waits.running(),
             ),
             Metric::counter(
                 "whole_database_calls_total",

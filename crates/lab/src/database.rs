@@ -38,6 +38,12 @@ impl Database {
         counters.whole_database_calls.fetch_add(1, Relaxed);
     }
 
+    /// Counts a request as waiting for a connection, until what this returns is dropped.
+    #[must_use = "it waits for no longer than this lives"]
+    pub fn waiting(&self) -> impl Sized {
+        self.counters.database_waits.begin()
+    }
+
     /// Queues a change: the row with this number becomes `value`. The changes are made in the order of
     /// these calls, so that the last one of a row stays. Does not wait.
     ///

@@ -25,6 +25,22 @@ pub struct ProfileData {
 }
 
 impl ProfileData {
+    /// Returns how long a CPU profile has to last for [`folded::MEANINGFUL`] samples; `None` if it has them, or if that
+    /// takes longer than [`LONGEST`].
+    pub(crate) fn seconds_for_a_picture(&self) -> Option<f64> {
+        let Profile {
+            kind,
+            samples,
+            seconds,
+            ..
+        } = self.profile;
+        if kind != ProfileKind::Cpu || samples >= folded::MEANINGFUL {
+            return None;
+        }
+        let needed = SPARE * seconds * folded::MEANINGFUL as f64 / samples as f64;
+        (needed <= LONGEST).then_some(needed)
+    }
+
     /// Formats its most frequent leaf; if there are too few samples, says so.
     pub fn most(&self) -> String {
         let samples = self.profile.samples;
@@ -47,6 +63,12 @@ impl ProfileData {
         }
     }
 }
+
+/// Longest CPU profile that is taken because a shorter one has too few samples, in seconds. A service for which this is
+/// too short does next to nothing, and its picture says so.
+const LONGEST: f64 = 12.0;
+/// Factor by which a longer profile exceeds the length that just suffices.
+const SPARE: f64 = 1.2;
 
 /// Largest number of servers started for one CPU profile, see [`Taken::hid`].
 const MOST_STARTS: u32 = 3;
@@ -279,25 +301,38 @@ fn deadline(seconds: f64) -> Duration {
 mod tests {
     use super::*;
 
+    /// A profile of a second, all of its samples in one function.
+    fn profile(kind: ProfileKind, samples: u64, capacity: Option<u64>) -> ProfileData {
+        ProfileData {
+            profile: Profile {
+                variant: "problem".to_owned(),
+                kind,
+                scenario: "saturated".to_owned(),
+                seconds: 1.0,
+                samples,
+                capacity,
+                frames_share: None,
+                unit: String::new(),
+            },
+            folded: format!("main;tcache_get {samples}\n"),
+            formats: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_profile_that_is_too_short_is_taken_again_unless_that_takes_too_long() {
+        let longer = |kind, samples| profile(kind, samples, None).seconds_for_a_picture();
+        assert_eq!(longer(ProfileKind::Cpu, 100), Some(3.6));
+        assert_eq!(longer(ProfileKind::Cpu, 300), None);
+        for samples in [0, 1, 29] {
+            assert_eq!(longer(ProfileKind::Cpu, samples), None, "{samples}");
+        }
+        assert_eq!(longer(ProfileKind::Await, 100), None);
+    }
+
     #[test]
     fn a_handful_of_samples_names_no_function() {
-        let most = |kind, samples, capacity| {
-            let data = ProfileData {
-                profile: Profile {
-                    variant: "problem".to_owned(),
-                    kind,
-                    scenario: "saturated".to_owned(),
-                    seconds: 1.0,
-                    samples,
-                    capacity,
-                    frames_share: None,
-                    unit: String::new(),
-                },
-                folded: format!("main;tcache_get {samples}\n"),
-                formats: Vec::new(),
-            };
-            data.most()
-        };
+        let most = |kind, samples, capacity| profile(kind, samples, capacity).most();
         assert_eq!(
             most(ProfileKind::Cpu, 4, Some(250)),
             "4 samples, and a picture needs 300: the service used little CPU time"

@@ -351,7 +351,8 @@ impl Proof {
     }
 }
 
-/// Takes profiles, all at the same time, each for as long as the chapter says.
+/// Takes profiles, all at the same time, each for as long as the chapter says. Takes one again that is too short for a
+/// picture.
 fn profile_at_once(
     bench: &Bench<'_>,
     profiles: &[(&str, ProfileKind)],
@@ -368,7 +369,11 @@ fn profile_at_once(
             ProfileKind::Cpu => chapter.rounds.cpu_profile_s,
             _ => chapter.rounds.await_profile_s,
         };
-        bench.profile(variant, kind, seconds)
+        let taken = bench.profile(variant, kind, seconds)?;
+        match taken.seconds_for_a_picture() {
+            Some(longer) => bench.profile(variant, kind, longer),
+            None => Ok(taken),
+        }
     };
     let silent = &silent;
     std::thread::scope(|scope| {
@@ -424,7 +429,7 @@ mod tests {
             throttled_s: None,
             elsewhere_share: None,
             wall_s: 1.0,
-            connections: Vec::new(),
+            series: Vec::new(),
         }
     }
 

@@ -224,7 +224,7 @@ impl Bench<'_> {
             server_cpu_s: None,
             throttled_s: None,
             elsewhere_share: None,
-            connections: Vec::new(),
+            series: Vec::new(),
         })
     }
 
@@ -251,8 +251,8 @@ impl Bench<'_> {
             _ => self.start(step.variant, scenario),
         }?;
         let watch = Watch::begin(&server);
-        let (outcome, connections) = match step.purpose {
-            Purpose::Series => watch::connections(&server, || self.drive(server.service(), &load)),
+        let (outcome, series) = match step.purpose {
+            Purpose::Series => watch::series(&server, || self.drive(server.service(), &load)),
             _ => (self.drive(server.service(), &load), Vec::new()),
         };
         let outcome = outcome?;
@@ -263,7 +263,7 @@ impl Bench<'_> {
         };
         let mut round = watch.end(step, outcome, &after, kept);
         round.seed = self.seed_of(step);
-        round.connections = connections;
+        round.series = series;
         let is_stuck = is_late(&round.outcome) && self.answers_nothing(&server);
         let panics = server.panics();
         let ended = server.has_ended().then(|| server.why_ended());
@@ -381,7 +381,7 @@ impl Watch {
             elsewhere_share: self.elsewhere_share(server_cpu_s),
             throttled_s: throttled_since(self.throttled),
             wall_s: self.began.elapsed().as_secs_f64(),
-            connections: Vec::new(),
+            series: Vec::new(),
         }
     }
 

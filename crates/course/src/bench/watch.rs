@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::bench::server::Server;
-use crate::measurement::record::ConnectionsAt;
+use crate::measurement::record::CountsAt;
 
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Runs `load`, and counts the server's connections ten times a second until it ends.
-pub(crate) fn connections<T>(server: &Server, load: impl FnOnce() -> T) -> (T, Vec<ConnectionsAt>) {
+/// Runs `load`, and reads the server's counts ten times a second until it ends.
+pub(crate) fn series<T>(server: &Server, load: impl FnOnce() -> T) -> (T, Vec<CountsAt>) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
@@ -28,11 +28,12 @@ pub(crate) fn connections<T>(server: &Server, load: impl FnOnce() -> T) -> (T, V
     })
 }
 
-fn now(server: &Server, began: Instant) -> Option<ConnectionsAt> {
+fn now(server: &Server, began: Instant) -> Option<CountsAt> {
     let metrics = server.metrics().ok()?;
-    Some(ConnectionsAt {
+    Some(CountsAt {
         s: began.elapsed().as_secs_f64(),
         accepted: metrics.count("connections_total")?,
         finished: metrics.count("connections_finished_total")?,
+        waiting: metrics.count("database_waiting")?,
     })
 }

@@ -432,6 +432,14 @@ impl ChapterFile {
         })
     }
 
+    /// Returns the scenario in which the queue is counted over time.
+    pub fn queue(&self) -> Option<&str> {
+        self.extras.iter().find_map(|extra| match extra {
+            Extra::Queue { scenario } => Some(scenario.as_str()),
+            _ => None,
+        })
+    }
+
     /// Returns the other programs to measure.
     pub fn baselines(&self) -> Option<&Baselines> {
         self.extras.iter().find_map(|extra| match extra {

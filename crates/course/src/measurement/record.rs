@@ -89,7 +89,7 @@ pub enum Purpose {
     Matrix,
     /// A round that the law predicts from.
     Law,
-    /// Connections over time.
+    /// Counts of the server over time.
     Series,
     /// Another program that does the same work, beside the solution.
     Baseline,
@@ -125,27 +125,30 @@ pub struct Round {
     pub elsewhere_share: Option<f64>,
     /// Start of the server to end of the load, in seconds.
     pub wall_s: f64,
-    /// Connections over time, of rounds that were run for them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub connections: Vec<ConnectionsAt>,
+    /// Counts of the server over time, of rounds that were run for them.
+    #[serde(default, rename = "connections", skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<CountsAt>,
 }
 
 // serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_zero(seed: &u64) -> bool {
-    *seed == 0
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
-/// Connections of a server, counted at one moment.
+/// Counts of a server at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ConnectionsAt {
+pub struct CountsAt {
     /// Seconds since the load began.
     pub s: f64,
-    /// Accepted so far.
+    /// Connections accepted so far.
     pub accepted: u64,
-    /// Ended so far.
+    /// Connections ended so far.
     pub finished: u64,
+    /// Requests that wait for a connection to the database.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
 }
 
 impl Round {

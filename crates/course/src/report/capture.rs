@@ -7,6 +7,7 @@
 //!   `published.md`, `matrix.md`, `values.md`), flamegraphs (`VARIANT.KIND.svg`) and `plots/*.svg`.
 
 mod error;
+mod queue;
 mod variants;
 
 use std::{collections::BTreeMap, fs, io, path::Path};
@@ -216,6 +217,8 @@ impl Capture {
                 connections(&self.record, &self.record.variant),
             ),
         ];
+        let [problem, fix] = queue::plots(&self.record);
+        drawn.extend([("queue-problem", problem), ("queue-solution", fix)]);
         drawn.extend(variants::plots(&self.record));
         let mut plots = Vec::new();
         for (name, svg) in drawn {
@@ -307,10 +310,11 @@ impl Capture {
 
 /// Draws the connections of a variant that were accepted and finished since the load began.
 fn connections(record: &Record, variant: &str) -> Option<String> {
+    record.chapter.connections()?;
     let (mut accepted, mut finished) = (Vec::new(), Vec::new());
     for round in record.rounds_for(Purpose::Series) {
         if round.variant == variant {
-            for at in &round.connections {
+            for at in &round.series {
                 accepted.push((at.s, at.accepted as f64));
                 finished.push((at.s, at.finished as f64));
             }

@@ -75,6 +75,14 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
             "Connections that the solution's server has taken up and finished, over time.",
             "Where taking up runs ahead, the distance is what the server has before it.",
         ),
+        "queue-problem" => (
+            "Requests that wait in the problem, and its answers in time per second, over time.",
+            "A queue that is longer than its clients wait leaves no answer in time, for as long as it drains.",
+        ),
+        "queue-solution" => (
+            "Requests that wait in the solution, and its answers in time per second, over time.",
+            "A bounded queue: the answers stay at the capacity.",
+        ),
         _ => (
             "Requests per second of every round in the order in which they ran.",
             "Hollow marks are the same server again: how far they lie from the filled ones is the noise.",

@@ -336,6 +336,16 @@ pub fn throughput_of_rounds(title: &str, rounds: &[Round], scenario: &str) -> Op
 /// Draws up to four series over seconds, from 0; `values` labels the values. `None` if no series has a point
 /// that is a number.
 pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<String> {
+    time_series_up_to(0.0, title, values, series)
+}
+
+/// Draws [`time_series`] with an axis that reaches `most` at least, so that plots can be compared.
+pub fn time_series_up_to(
+    most: f64,
+    title: &str,
+    values: &str,
+    series: &[Series],
+) -> Option<String> {
     let mut drawn = Vec::new();
     let mut shown = Vec::new();
     let mut end = 1e-3_f64;
@@ -358,7 +368,7 @@ pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<Strin
         });
     }
     let (low, high) = span(shown.into_iter())?;
-    let (low, high) = (low.min(0.0), high.max(1e-3));
+    let (low, high) = (low.min(0.0), high.max(most).max(1e-3));
     let plot = Plot {
         title,
         description: format!(

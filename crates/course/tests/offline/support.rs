@@ -64,7 +64,7 @@ pub(crate) fn round(
         scenario: scenario.to_owned(),
         seed: 0,
         wall_s: outcome.seconds + 0.5,
-        connections: Vec::new(),
+        series: Vec::new(),
         outcome,
         readings: readings.into(),
         server_cpu_s: Some(0.9),

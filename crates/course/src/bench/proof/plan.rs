@@ -93,12 +93,22 @@ pub fn planned_s(chapter: &ChapterFile) -> (f64, f64) {
 }
 
 /// Plans the rounds of the chapter's table: every scenario's variants forwards, then backwards, so that a
-/// machine that slowly changes favours none.
+/// machine that slowly changes favours none. Before them come those for the plot of the queue.
 pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
-    let Some(matrix) = &chapter.matrix else {
-        return Vec::new();
-    };
     let mut steps = Vec::new();
+    if let Some(scenario) = chapter.queue() {
+        for variant in [PROBLEM, SOLUTION] {
+            steps.push(Step {
+                purpose: Purpose::Series,
+                variant,
+                scenario,
+                number: 0,
+            });
+        }
+    }
+    let Some(matrix) = &chapter.matrix else {
+        return steps;
+    };
     for scenario in &matrix.scenarios {
         let forwards = matrix.variants.iter().map(|variant| (variant, 0));
         let backwards = matrix.variants.iter().rev().map(|variant| (variant, 1));

@@ -14,6 +14,11 @@ pub enum Extra {
         /// The scenario: a key of `[scenarios]`.
         scenario: String,
     },
+    /// Requests that wait for a connection to the database, counted over time, for a plot.
+    Queue {
+        /// The scenario: a key of `[scenarios]`.
+        scenario: String,
+    },
     /// Other programs that do the same work, measured beside the solution, and when a proof runs against nginx.
     Baselines(Baselines),
     /// Heap profiles of each variant.
@@ -46,6 +51,7 @@ impl Extra {
     pub(super) fn scenario(&self) -> (&'static str, &str) {
         match self {
             Self::Connections { scenario } => ("extras.connections.scenario", scenario),
+            Self::Queue { scenario } => ("extras.queue.scenario", scenario),
             Self::Baselines(baselines) => ("extras.baselines.scenario", &baselines.scenario),
             Self::Heap { scenario, .. } => ("extras.heap.scenario", scenario),
         }

@@ -83,7 +83,7 @@ fn purpose_in_words(purpose: Purpose) -> &'static str {
         Purpose::RootCause => "root cause",
         Purpose::Matrix => "table",
         Purpose::Law => "the law's input",
-        Purpose::Series => "connections",
+        Purpose::Series => "counts over time",
         Purpose::Baseline => "baseline",
         Purpose::Disturbed => "set aside: disturbed",
     }

@@ -38,6 +38,7 @@ pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, St
     values.alone(record);
     values.elsewhere(record, analysis);
     values.guardrails(analysis);
+    values.queues(record);
     for one in baseline::baselines(record) {
         let name = format!("baseline-{}-share", one.key());
         values.add(&name, share(one.of_the_solutions));
@@ -72,6 +73,21 @@ struct Values(Vec<(String, String)>);
 impl Values {
     fn add(&mut self, name: &str, value: String) {
         self.0.push((name.to_owned(), value));
+    }
+
+    /// Adds the most requests that waited at one look, of the rounds in which they were counted.
+    fn queues(&mut self, record: &Record) {
+        let Some(scenario) = record.chapter.queue() else {
+            return;
+        };
+        for round in record.rounds_for(Purpose::Series) {
+            if round.scenario == scenario
+                && let Some(most) = round.series.iter().map(|at| at.waiting).max()
+            {
+                let name = format!("{}-longest-queue", round.variant);
+                self.add(&name, figures::count(most as f64));
+            }
+        }
     }
 
     /// Adds the verdict and the number of users.

@@ -2,8 +2,10 @@
 
 use std::{fs, path::Path};
 
-use crate::report::captured::{capture, has};
-use crate::support::profile;
+use crate::report::captured::{capture, has, keep};
+use crate::support::{outcome, profile, round};
+use course::measurement::chapter_file::Extra;
+use course::measurement::record::{CountsAt, Purpose};
 use course::measurement::reference::Published;
 use course::report::capture::{self, Capture, CaptureError};
 use statistics::profile::ProfileKind;
@@ -160,4 +162,56 @@ fn a_run_without_rounds_still_gives_a_capture_that_says_so() {
     capture::verify(folder.path(), published()).unwrap();
     assert!(text(folder.path(), "table.md").contains("Verdict: **invalid**"));
     assert!(!folder.path().join("plots/latency.svg").exists());
+}
+
+/// A queue that was counted has a plot for each variant, both on one scale, and a figure for its page.
+#[test]
+fn a_counted_queue_is_drawn_for_problem_and_fix_on_one_scale() {
+    let mut capture = capture();
+    let scenario = "saturated".to_owned();
+    assert!(
+        capture
+            .plots()
+            .iter()
+            .all(|(name, _)| !name.contains("queue"))
+    );
+    capture
+        .record
+        .chapter
+        .extras
+        .push(Extra::Queue { scenario });
+    for (variant, longest) in [("problem", 480), ("solution", 40)] {
+        let outcome = outcome(500, 800, 2.0, 50.0);
+        let mut round = round(Purpose::Series, variant, "saturated", 8.0, outcome);
+        round.outcome.per_second = vec![370, 430];
+        for (s, waiting) in [(0.1, 0), (1.0, longest), (1.9, longest / 2)] {
+            round.series.push(CountsAt {
+                s,
+                accepted: 500,
+                finished: 0,
+                waiting,
+            });
+        }
+        capture.record.rounds.push(round);
+    }
+    let plots = capture.plots();
+    let drawn = |name: &str| {
+        let plot = plots.iter().find(|(plot, _)| *plot == name);
+        let (_, svg) = plot.unwrap_or_else(|| panic!("there is no plot {name}"));
+        keep(&format!("{name}.svg"), svg);
+        svg
+    };
+    for name in ["queue-problem", "queue-solution"] {
+        has(
+            drawn(name),
+            &["waiting", "answered in time per second", "at most 480"],
+        );
+    }
+    let values = &capture.derived().unwrap()["values.md"];
+    for (variant, longest) in [("problem", 480), ("solution", 40)] {
+        has(
+            values,
+            &[&format!("{variant}-longest-queue -->\n{longest}\n")],
+        );
+    }
 }

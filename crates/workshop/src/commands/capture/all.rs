@@ -81,7 +81,11 @@ pub(super) fn record(workshop: &Workshop, machine: &Machine) -> Result<Exit, Cli
                     "{number} of {} are recorded; run this again for the others",
                     stale.len()
                 );
-                return Err(error);
+                // Its sentence would say that nothing was kept.
+                return match error.exit {
+                    Exit::Interrupted => Ok(Exit::Interrupted),
+                    _ => Err(error),
+                };
             }
             Err(error) => {
                 eprintln!("{name}: {error}");
