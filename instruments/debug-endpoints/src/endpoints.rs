@@ -284,11 +284,13 @@ async fn look_at_all(
         return written(move || tail_in_words(&profile, format)).await;
     }
     let evidence = look::look(&shared, checked_duration(request.seconds)?).await;
+    // After the other instruments: the threads stand still for it.
+    let tasks = tasks::lines().await;
     written(move || {
-        let report = Report::new(&evidence);
+        let told = look::WithText::new(Report::new(&evidence), tasks);
         Ok(match format {
-            Text::Plain => printable(&report.to_string()).into_response(),
-            Text::Json => Json(look::WithText::new(report)).into_response(),
+            Text::Plain => printable(&told.text).into_response(),
+            Text::Json => Json(told).into_response(),
         })
     })
     .await

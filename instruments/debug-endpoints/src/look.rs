@@ -1,5 +1,6 @@
 //! All instruments at once for some seconds, and their findings together.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,13 +29,29 @@ const FEWEST_FOR_SHARES: u64 = 300;
 pub(crate) struct WithText {
     #[serde(flatten)]
     report: Report,
-    text: String,
+    /// Who waits for whom, in lines.
+    tasks: Vec<String>,
+    pub(crate) text: String,
 }
 
 impl WithText {
-    pub(crate) fn new(report: Report) -> Self {
-        let text = report.to_string();
-        Self { report, text }
+    pub(crate) fn new(report: Report, tasks: Vec<String>) -> Self {
+        let mut text = report.to_string();
+        if !tasks.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(
+                text,
+                "\n\nWho waits for whom, in ten snapshots of all tasks [/debug/tasks]:"
+            );
+            for line in &tasks {
+                let _ = write!(text, "\n  {line}");
+            }
+        }
+        Self {
+            report,
+            tasks,
+            text,
+        }
     }
 }
 

@@ -14,3 +14,8 @@ pub(crate) async fn answer(_: Request) -> Result<Response, EndpointError> {
         "tasks are read on Linux, on x86-64 or aarch64, in a build of debug-endpoints with its feature `tasks`",
     ))
 }
+
+#[allow(clippy::unused_async)] // one signature for both
+pub(crate) async fn lines() -> Vec<String> {
+    Vec::new()
+}

@@ -11,6 +11,7 @@ extern crate terminal;
 ))]
 mod pid;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ecosystem::printable;
@@ -43,6 +44,9 @@ pub struct Look {
     /// Say why the p99 of each route is high: what the slowest 1 % of its requests wait for, beside the rest
     #[arg(long, conflicts_with_all = ["pid", "name"])]
     pub tail: bool,
+    /// Draw who waits for whom into this file, if the process runs tokio and its program has types
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub svg: Option<PathBuf>,
     /// Output format
     #[command(flatten)]
     pub output: Output,

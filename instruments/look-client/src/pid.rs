@@ -31,6 +31,16 @@ pub(crate) fn run(which: Which<'_>, options: &Look) -> Result<Exit, CliError> {
     let seen = watch::watch(&target, Duration::from_secs_f64(options.seconds));
     // After the look at threads: only one process can stop a thread.
     let tasks = Tasks::of(target.process);
+    if let Some(file) = &options.svg {
+        let picture = match &tasks {
+            Some(tasks) => tasks.picture(),
+            None => Err("its program does not use tokio".to_owned()),
+        };
+        let picture =
+            picture.map_err(|why| CliError::invalid(format!("no picture of tasks: {why}")))?;
+        std::fs::write(file, picture)
+            .map_err(|error| CliError::usage(format!("--svg {}: {error}", file.display())))?;
+    }
     let outside = Outside::new(&target, seen, tasks);
     match options.output.format {
         Format::Json => json::print(&outside)?,
