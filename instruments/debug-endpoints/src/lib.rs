@@ -128,6 +128,7 @@
 //! and runtimes that are not watched. An endpoint that the system does not support answers 501, and says why.
 
 mod allocator;
+mod answer;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -184,9 +185,13 @@ mod memory;
 mod memory_left;
 mod metrics;
 mod missing_names;
+#[cfg(feature = "axum")]
+mod of_axum;
 mod own_status;
 mod own_thread;
 mod page;
+#[cfg(feature = "axum")]
+mod peer;
 mod permit;
 mod runtimes;
 mod shared;
@@ -232,8 +237,14 @@ mod threads;
 #[path = "no_threads.rs"]
 mod threads;
 mod waits;
+#[cfg(feature = "axum")]
+mod with_axum;
 
-pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, WaitKind, inherit, watch};
+#[cfg(feature = "axum")]
+pub use await_profile::MatchedRoute;
+pub use await_profile::{AwaitProfiler, WaitKind, inherit, watch};
+#[cfg(feature = "tower")]
+pub use await_profile::{GrpcMethod, MethodAndPath};
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
 pub use incidents::options::Incidents;

@@ -24,9 +24,13 @@ const MOST_FUNCTIONS: usize = 3;
 /// in one profile of twenty.
 const FEWEST_FOR_SHARES: u64 = 300;
 
-/// A report as data, and the same for people.
+/// Longest time for which a look waits for the profiles of an incident to be over. They take two seconds, and names are
+/// looked up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A report with who waits for whom among all tasks, as data and for people.
 #[derive(Debug, Serialize)]
-pub(crate) struct WithText {
+pub(crate) struct WithTasks {
     #[serde(flatten)]
     report: Report,
     /// Who waits for whom, in lines.
@@ -34,7 +38,7 @@ pub(crate) struct WithText {
     pub(crate) text: String,
 }
 
-impl WithText {
+impl WithTasks {
     pub(crate) fn new(report: Report, tasks: Vec<String>) -> Self {
         let mut text = report.to_string();
         if !tasks.is_empty() {
@@ -59,8 +63,8 @@ impl WithText {
 pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     let neighbours = Neighbours::begin(Process::this());
     let (waits, threads, heartbeat, memory, sockets, descriptors, cpu, cpus_used) = tokio::join!(
-        shared.waits.record(duration, None),
-        shared.threads.record(duration),
+        shared.waits.record_within(PATIENCE, duration),
+        shared.threads.record_within(PATIENCE, duration),
         heartbeat::watch(shared.runtimes.all(), duration),
         memory::watch(shared.runtimes.all(), duration),
         sockets::watch(duration),

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use axum::Json;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
 use diagnosis::printable;
 use serde::Deserialize;
 use task_reader::{Binary, Error, Index, Reader, Report, SNAPSHOTS, Snapshot};
 use tokio::sync::Mutex;
 
+use crate::answer::Answer;
 use crate::error::EndpointError;
 use crate::memory_left;
 use crate::own_thread::OwnThread;
@@ -43,12 +41,12 @@ enum Format {
 }
 
 /// Returns one snapshot of all tasks, in the form that was asked for.
-pub(crate) async fn answer(request: Request) -> Result<Response, EndpointError> {
+pub(crate) async fn answer(request: Request) -> Result<Answer, EndpointError> {
     let snapshot = read(|reader, pid, _| reader.snapshot(pid));
     let report = snapshot.await?;
     THREAD
         .run(move |_| shown(&Report::new(&report, request.of.as_deref()), request.format))
-        .await
+        .await?
 }
 
 /// Takes ten snapshots within a second, and returns who waits for whom and what tasks wait in a circle, in lines for people.
@@ -91,13 +89,11 @@ fn sentence(error: &Error) -> String {
     printable(&error.to_string())
 }
 
-fn shown(report: &Report, format: Option<Format>) -> Response {
-    match format {
-        None => printable(&report.to_string()).into_response(),
-        Some(Format::Json) => Json(report).into_response(),
+fn shown(report: &Report, format: Option<Format>) -> Result<Answer, EndpointError> {
+    Ok(match format {
+        None => Answer::text(printable(&report.to_string())),
+        Some(Format::Json) => Answer::json(report)?,
         Some(Format::Html) => tasks_page::answer(report),
-        Some(Format::Svg) => {
-            ([(header::CONTENT_TYPE, "image/svg+xml")], report.picture()).into_response()
-        }
-    }
+        Some(Format::Svg) => Answer::svg(report.picture()),
+    })
 }

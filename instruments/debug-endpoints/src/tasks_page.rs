@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use task_reader::{Group, Level, Report};
+
+use crate::answer::Answer;
+use crate::page;
 
 const STYLE: &str = include_str!("page/tasks.css");
 
@@ -18,18 +19,11 @@ const POLICY: &str = "default-src 'none'; style-src 'sha256-HL8iCMzYhraOLANC/kyB
 const OPEN: usize = 3;
 
 /// Returns the page.
-pub(crate) fn answer(report: &Report) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    (headers, page(report)).into_response()
+pub(crate) fn answer(report: &Report) -> Answer {
+    page::guarded(written(report), POLICY)
 }
 
-fn page(report: &Report) -> String {
+fn written(report: &Report) -> String {
     let title = escaped(&report.title());
     let of = escaped(report.of.as_deref().unwrap_or_default());
     let mut page = format!(

@@ -9,6 +9,7 @@ use axum::Router;
 use axum::routing::get;
 use common::ask;
 use debug_endpoints::DebugEndpoints;
+use diagnosis::{Evidence, Report};
 use serde_json::{Map, Value};
 
 /// Every keyword that the schema may use: those that [`check`] knows, and those that only describe.
@@ -153,6 +154,16 @@ fn answers_of_look_are_as_described() {
     ask(own, "/at-once");
     let found = look();
     assert_eq!(wrong_in(LOOK, &found), Vec::<String>::new());
+    // Its evidence can be judged elsewhere, to the same.
+    let evidence = ask(admin, "/debug/look?seconds=1&format=evidence");
+    let evidence = Evidence::from_file(&evidence.text()).expect("evidence");
+    let again = serde_json::to_value(Report::new(&evidence).with_text()).expect("JSON");
+    assert_eq!(wrong_in(LOOK, &again), Vec::<String>::new());
+    for list in ["findings", "waits"] {
+        assert_eq!(again[list][0]["kind"], found[list][0]["kind"], "{again}");
+    }
+    let refused = ask(admin, "/debug/look?seconds=1&format=evidence&tail=99");
+    assert_eq!(refused.status, 400, "{}", refused.text());
     let findings = found["findings"].as_array().expect("findings");
     assert!(!findings.is_empty(), "{found}");
 
