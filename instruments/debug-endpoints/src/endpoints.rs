@@ -333,11 +333,16 @@ async fn look_at_all(shared: &Arc<Shared>, request: LookRequest) -> Result<Answe
         return written(move || tail_in_words(&profile, request.format)).await;
     }
     let evidence = look::look(shared, checked_duration(request.seconds)?).await;
+    // After the other instruments: the threads stand still for it. What is saved as evidence has no tasks.
+    let tasks = match request.format {
+        Some(LookFormat::Evidence) => Vec::new(),
+        None | Some(LookFormat::Json) => tasks::lines().await,
+    };
     written(move || {
-        let report = Report::new(&evidence);
+        let told = || look::WithTasks::new(Report::new(&evidence), tasks);
         match request.format {
-            None => Ok(Answer::text(printable(&report.to_string()))),
-            Some(LookFormat::Json) => Answer::json(&report.with_text()),
+            None => Ok(Answer::text(printable(&told().text))),
+            Some(LookFormat::Json) => Answer::json(&told()),
             Some(LookFormat::Evidence) => {
                 let addresses = if request.addresses {
                     Addresses::Kept

@@ -1,11 +1,13 @@
 //! All instruments at once for some seconds, and their findings together.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use diagnosis::threads::roles::is_of_profiler;
-use diagnosis::{Evidence, Neighbours, Process};
+use diagnosis::{Evidence, Neighbours, Process, Report};
+use serde::Serialize;
 
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_profiler::CpuProfiler;
@@ -25,6 +27,37 @@ const FEWEST_FOR_SHARES: u64 = 300;
 /// Longest time for which a look waits for the profiles of an incident to be over. They take two seconds, and names are
 /// looked up.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A report with who waits for whom among all tasks, as data and for people.
+#[derive(Debug, Serialize)]
+pub(crate) struct WithTasks {
+    #[serde(flatten)]
+    report: Report,
+    /// Who waits for whom, in lines.
+    tasks: Vec<String>,
+    pub(crate) text: String,
+}
+
+impl WithTasks {
+    pub(crate) fn new(report: Report, tasks: Vec<String>) -> Self {
+        let mut text = report.to_string();
+        if !tasks.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(
+                text,
+                "\n\nWho waits for whom, in ten snapshots of all tasks [/debug/tasks]:"
+            );
+            for line in &tasks {
+                let _ = write!(text, "\n  {line}");
+            }
+        }
+        Self {
+            report,
+            tasks,
+            text,
+        }
+    }
+}
 
 /// Runs all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
 pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {

@@ -1,8 +1,10 @@
 //! All tasks of this process: where each waits, what it holds, and who waits for whom. Linux only.
 
+use std::time::Duration;
+
 use diagnosis::printable;
 use serde::Deserialize;
-use task_reader::{Binary, Error, Index, Reader, Report, Snapshot};
+use task_reader::{Binary, Error, Index, Reader, Report, SNAPSHOTS, Snapshot};
 use tokio::sync::Mutex;
 
 use crate::answer::Answer;
@@ -15,6 +17,12 @@ use crate::tasks_page;
 static THREAD: OwnThread = OwnThread::new("tasks");
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// Time of the snapshots in a look.
+const OF_LOOK: Duration = Duration::from_secs(1);
+
+/// Most resources and holders that a look names.
+const MOST_LINES: usize = 3;
 
 /// Parameters of a request.
 #[derive(Debug, Deserialize)]
@@ -39,6 +47,15 @@ pub(crate) async fn answer(request: Request) -> Result<Answer, EndpointError> {
     THREAD
         .run(move |_| shown(&Report::new(&report, request.of.as_deref()), request.format))
         .await?
+}
+
+/// Takes ten snapshots within a second, and returns who waits for whom and what tasks wait in a circle, in lines for people.
+/// Nothing in a build without types, or if somebody else looks at tasks: `/debug/tasks` says why.
+pub(crate) async fn lines() -> Vec<String> {
+    let pause = OF_LOOK / SNAPSHOTS;
+    let snapshot = read(move |reader, pid, is_awaited| reader.watch(pid, pause, is_awaited));
+    let report = snapshot.await.map(|snapshot| Report::new(&snapshot, None));
+    report.map_or(Vec::new(), |report| report.lines(MOST_LINES))
 }
 
 /// Reads the tasks on a thread of its own: the runtime may be what is stuck. The index of the program's types takes most of the

@@ -45,11 +45,8 @@ fn written(report: &Report) -> String {
              same\" src=\"data:image/svg+xml;base64,{picture}\">\n<ul>\n"
         );
         for resource in &report.resources {
-            let _ = writeln!(page, "<li>{}", escaped(&resource.waiting()));
-            if let Some(task) = &resource.task {
-                let _ = write!(page, ": {}{}", escaped(&task.name()), escaped(&task.then()));
-            }
-            write_list(&mut page, &resource.holders);
+            let _ = write!(page, "<li>{}", escaped(&resource.waiting(report.snapshots)));
+            write_list(&mut page, &resource.who(report.snapshots));
             page.push_str("</li>\n");
         }
         page.push_str("</ul>\n");
@@ -62,7 +59,13 @@ fn written(report: &Report) -> String {
         );
         for link in &circle.links {
             let _ = write!(page, "<li>{}, held by", escaped(&link.to_string()));
-            write_list(&mut page, &link.held_by);
+            let held_by = link.held_by.iter();
+            write_list(
+                &mut page,
+                &held_by
+                    .map(|one| one.sentence(report.snapshots))
+                    .collect::<Vec<_>>(),
+            );
             page.push_str("</li>\n");
         }
         page.push_str("</ul>\n");
@@ -73,11 +76,11 @@ fn written(report: &Report) -> String {
     page
 }
 
-fn write_list(page: &mut String, items: &[impl ToString]) {
+fn write_list(page: &mut String, items: &[String]) {
     if !items.is_empty() {
         page.push_str("<ul>");
         for item in items {
-            let _ = write!(page, "<li>{}</li>", escaped(&item.to_string()));
+            let _ = write!(page, "<li>{}</li>", escaped(item));
         }
         page.push_str("</ul>");
     }

@@ -151,6 +151,22 @@ fn the_page_and_the_picture_show_the_same_and_run_nothing() {
 }
 
 #[test]
+fn a_look_tells_who_waits_for_whom_and_that_nobody_moves() {
+    let _alone = ALONE.lock();
+    let Some((_runtime, admin)) = service() else {
+        return;
+    };
+    let text = ask(admin, "/debug/look?seconds=0.2").text();
+    for part in [
+        &format!("{WAITERS} tasks wait for a lock at ")[..],
+        ", all in all 10 snapshots",
+        " in 10 of 10 snapshots; it waits for a timer",
+    ] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+}
+
+#[test]
 fn a_look_takes_little_memory_and_gives_it_back() {
     let _alone = ALONE.lock();
     let Some((_runtime, admin)) = service() else {

@@ -45,6 +45,9 @@ pub struct Look {
     /// Say why the p99 of each route is high: what the slowest 1 % of its requests wait for, beside the rest
     #[arg(long, conflicts_with_all = ["pid", "name"])]
     pub tail: bool,
+    /// Draw who waits for whom into this file, if the process runs tokio and its program has types
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub svg: Option<PathBuf>,
     /// Also write everything that was seen to this file: names and numbers, no values and no client's address
     #[arg(long, value_name = "FILE", conflicts_with = "tail")]
     pub save: Option<PathBuf>,
@@ -52,7 +55,7 @@ pub struct Look {
     #[arg(long, requires = "save")]
     pub addresses: bool,
     /// Judge what such a file holds, and look at nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "pid", "name", "seconds", "tail", "save"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "pid", "name", "seconds", "tail", "save", "svg"])]
     pub from: Option<PathBuf>,
     /// Output format
     #[command(flatten)]
@@ -94,6 +97,9 @@ pub fn run(options: &Look) -> Result<Exit, CliError> {
 ))]
 fn outside(which: Which<'_>, options: &Look) -> Result<Exit, CliError> {
     let (seen, tasks) = pid::look(which, Duration::from_secs_f64(options.seconds))?;
+    if let Some(file) = &options.svg {
+        pid::draw(tasks.as_ref(), file)?;
+    }
     saved::keep(&seen, options)?;
     pid::print(&seen, tasks, options.output.format)
 }

@@ -6,6 +6,7 @@ mod target;
 mod tasks;
 mod watch;
 
+use std::path::Path;
 use std::time::Duration;
 
 use diagnosis::Evidence;
@@ -32,6 +33,21 @@ pub(crate) fn look(which: Which<'_>, time: Duration) -> Result<(Evidence, Option
     let seen = watch::watch(&target, time);
     // After the look at threads: only one process can stop a thread.
     Ok((seen, Tasks::of(target.process)))
+}
+
+/// Writes a picture of who waits for whom.
+///
+/// # Errors
+///
+/// Fails if the tasks were not read, or the file cannot be written.
+pub(crate) fn draw(tasks: Option<&Tasks>, file: &Path) -> Result<(), CliError> {
+    let picture = match tasks {
+        Some(tasks) => tasks.picture(),
+        None => Err("its program does not use tokio".to_owned()),
+    };
+    let picture = picture.map_err(|why| CliError::invalid(format!("no picture of tasks: {why}")))?;
+    std::fs::write(file, picture)
+        .map_err(|error| CliError::usage(format!("--svg {}: {error}", file.display())))
 }
 
 /// Prints the report on a process that was seen from outside, with its tasks if they were read.

@@ -126,6 +126,8 @@ pub struct TaskRef {
     pub future: String,
     /// State in the runtime.
     pub state: State,
+    /// Number of the last snapshots in a row in which it waited at the same lines: 0 unless it waits.
+    pub stayed: u32,
     /// The first things that it waits for itself, as phrases.
     pub waits_for: Vec<String>,
 }
@@ -138,6 +140,8 @@ pub struct Wanted {
     pub waits_for: String,
     /// Number of tasks that wait.
     pub waiters: usize,
+    /// Number of those that waited at the same lines in all snapshots.
+    pub stayed: usize,
     /// Lines at which they wait; none if there are more than a few.
     pub lines: Vec<Line>,
     /// Tasks that hold it.
@@ -331,6 +335,7 @@ impl TaskRef {
             id: task.id,
             future: task.future.clone(),
             state: task.state,
+            stayed: task.stayed,
             waits_for: task
                 .waits
                 .iter()
@@ -342,9 +347,14 @@ impl TaskRef {
 
 impl Wanted {
     fn new(snapshot: &Snapshot, resource: &Resource) -> Self {
+        let waiters = resource.waiters.iter();
+        let waiters = waiters.filter_map(|number| snapshot.tasks.get(*number));
         Self {
             waits_for: resource.waits_for.clone(),
             waiters: resource.waiters.len(),
+            stayed: waiters
+                .filter(|task| task.stayed == snapshot.snapshots)
+                .count(),
             lines: lines(snapshot, resource),
             holders: holders(snapshot, resource),
             task: resource

@@ -17,7 +17,7 @@ const WAITED: (usize, usize) = (344, 220);
 const HOLDERS: (usize, usize) = (624, 322);
 
 /// Width of a letter, in px: a little more than that of most.
-const LETTER: usize = 7;
+const LETTER: usize = 8;
 
 /// The colours of this project's pictures, on light paper and on dark.
 const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#22262a}.head{font-size:17px}.quiet{fill:#55606e}\
@@ -74,10 +74,14 @@ impl Report {
     fn in_words(&self) -> String {
         let mut words = String::new();
         for resource in &self.resources {
-            let _ = write!(words, "{}.", resource.to_string().trim());
+            let (waiting, who) = (
+                resource.waiting(self.snapshots),
+                resource.who(self.snapshots),
+            );
+            let _ = write!(words, "{waiting}: {}. ", who.join("; "));
         }
         for circle in &self.circles {
-            let _ = write!(words, " {}.", circle.title());
+            let _ = write!(words, "{}. ", circle.title());
         }
         words
     }
@@ -98,6 +102,10 @@ struct Drawn {
 impl Drawn {
     fn resource(&mut self, report: &Report, resource: &Wanted) {
         let mut waiting = vec![tasks(resource.waiters)];
+        if report.snapshots > 1 {
+            let (stayed, snapshots) = (resource.stayed, report.snapshots);
+            waiting.push(format!("{stayed} of them in all {snapshots} snapshots"));
+        }
         waiting.extend(resource.lines.iter().map(|line| format!("at {line}")));
         let top = self.y;
         let mut holders: Vec<(Vec<String>, bool, bool)> = Vec::new();

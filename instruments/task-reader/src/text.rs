@@ -60,7 +60,10 @@ impl Display for Report {
             writeln!(f, "\nWho waits for whom")?;
         }
         for resource in &self.resources {
-            writeln!(f, "{resource}")?;
+            writeln!(f, "  {}", resource.waiting(self.snapshots))?;
+            for who in resource.who(self.snapshots) {
+                writeln!(f, "    {who}")?;
+            }
         }
         for circle in &self.circles {
             writeln!(f, "\n{circle}")?;
@@ -74,6 +77,20 @@ impl Display for Report {
 }
 
 impl Report {
+    /// Returns who waits for whom, and deadlocks, in lines. The largest come first, at most `most` of each.
+    pub fn lines(&self, most: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        for circle in self.circles.iter().take(most) {
+            lines.extend(circle.to_string().lines().map(str::to_owned));
+        }
+        for resource in self.resources.iter().take(most) {
+            lines.push(resource.waiting(self.snapshots));
+            let who = resource.who(self.snapshots);
+            lines.extend(who.iter().take(most).map(|who| format!("  {who}")));
+        }
+        lines
+    }
+
     /// Returns how many tasks are shown, in a line.
     pub fn title(&self) -> String {
         let runtimes = count(self.runtimes.len(), "runtime");
@@ -218,8 +235,9 @@ impl TaskRef {
 }
 
 impl Wanted {
-    /// Returns how many tasks wait for it and where, as a sentence without its end.
-    pub fn waiting(&self) -> String {
+    /// Returns how many tasks wait for it, where, and how many of them did not move while `snapshots` were taken: a sentence
+    /// without its end.
+    pub fn waiting(&self, snapshots: u32) -> String {
         let verb = if self.waiters == 1 { "waits" } else { "wait" };
         let tasks = count(self.waiters, "task");
         let mut waiting = format!("{tasks} {verb} for {}", self.waits_for);
@@ -228,33 +246,45 @@ impl Wanted {
             waiting.push_str(" at ");
             waiting.push_str(&lines.join(", "));
         }
+        if snapshots > 1 {
+            let stayed = match self.stayed {
+                0 => "none of them".to_owned(),
+                all if all == self.waiters => "all".to_owned(),
+                some => some.to_string(),
+            };
+            // Writing to a String cannot fail.
+            let _ = write!(waiting, ", {stayed} in all {snapshots} snapshots");
+        }
         waiting
     }
-}
 
-impl Display for Wanted {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "  {}", self.waiting())?;
-        if let Some(task) = &self.task {
-            return write!(f, ": {}{}", task.name(), task.then());
-        }
-        for holder in &self.holders {
-            write!(f, "\n    {holder}")?;
-        }
-        Ok(())
+    /// Returns who has it: each holder as a sentence without its end.
+    pub fn who(&self, snapshots: u32) -> Vec<String> {
+        let holders = self.holders.iter().map(|holder| holder.sentence(snapshots));
+        let task = self.task.iter();
+        holders
+            .chain(task.map(|task| format!("it is {}{}", task.name(), task.then())))
+            .collect()
     }
 }
 
-impl Display for Holder {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "task {} {}", self.task.id, self.value)?;
+impl Holder {
+    /// Returns what it holds and where it is, as a sentence without its end.
+    pub fn sentence(&self, snapshots: u32) -> String {
+        let mut sentence = format!("task {} {}", self.task.id, self.value);
+        // Writing to a String cannot fail.
         if let Some(line) = &self.line {
-            write!(f, ", suspended at {line}")?;
+            let _ = write!(sentence, ", suspended at {line}");
+            let stayed = self.task.stayed;
+            if snapshots > 1 && stayed > 0 {
+                let _ = write!(sentence, " in {stayed} of {snapshots} snapshots");
+            }
         }
         if self.is_aside {
-            f.write_str(", in a future that is kept and not polled")?;
+            sentence.push_str(", in a future that is kept and not polled");
         }
-        f.write_str(&self.task.then())
+        sentence.push_str(&self.task.then());
+        sentence
     }
 }
 

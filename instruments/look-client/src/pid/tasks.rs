@@ -1,19 +1,23 @@
 //! Tasks of the process, if its program describes those of tokio.
 
 use std::fs;
+use std::time::Duration;
 
 use diagnosis::Process;
 use serde::Serialize;
-use task_reader::{Binary, Error, Index, Reader, Snapshot};
+use task_reader::{Binary, Error, Index, Reader, Report};
 
 /// Beginning of the names of tokio's own threads.
 const TOKIO: &[u8] = b"tokio";
+
+/// Time between two snapshots.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Tasks of the process, or why there are none.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tasks {
-    Seen(Box<Snapshot>),
+    Seen(Box<Report>),
     /// The reason, as a sentence.
     NotSeen(String),
 }
@@ -22,7 +26,7 @@ impl Tasks {
     /// Reads the tasks, or returns nothing if the process seems to have no tokio.
     pub(crate) fn of(process: Process) -> Option<Self> {
         match read(process.pid()) {
-            Ok(snapshot) => Some(Self::Seen(Box::new(snapshot))),
+            Ok(report) => Some(Self::Seen(Box::new(report))),
             Err(Error::NoRuntime(_)) => None,
             Err(_) if !has_tokios_threads(process) => None,
             Err(error) => Some(Self::NotSeen(error.to_string())),
@@ -30,10 +34,11 @@ impl Tasks {
     }
 }
 
-fn read(pid: u32) -> Result<Snapshot, Error> {
+fn read(pid: u32) -> Result<Report, Error> {
     let binary = Binary::of_process(pid)?;
     let index = Index::new(&binary)?;
-    Reader::new(&index).snapshot(pid)
+    let snapshot = Reader::new(&index).watch(pid, PAUSE, &|| true)?;
+    Ok(Report::new(&snapshot, None))
 }
 
 fn has_tokios_threads(process: Process) -> bool {
@@ -46,10 +51,20 @@ fn has_tokios_threads(process: Process) -> bool {
     names.any(|name| name.is_ok_and(|name| name.starts_with(TOKIO)))
 }
 
+impl Tasks {
+    /// Returns who waits for whom as a picture.
+    pub(crate) fn picture(&self) -> Result<String, String> {
+        match self {
+            Self::Seen(report) => Ok(report.picture()),
+            Self::NotSeen(reason) => Err(reason.clone()),
+        }
+    }
+}
+
 impl std::fmt::Display for Tasks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Seen(snapshot) => write!(f, "{snapshot}"),
+            Self::Seen(report) => write!(f, "{report}"),
             Self::NotSeen(reason) => writeln!(f, "Tasks: not seen. {reason}."),
         }
     }
