@@ -1,11 +1,12 @@
 //! Endpoints, with the answer of each path.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "flamegraph")]
 use await_profile::{FlamegraphError, FlamegraphOptions};
 use await_profile::{Frames, Profile};
-use diagnosis::{Report, printable};
+use diagnosis::{Addresses, Report, printable};
 use http::header::{self, HeaderMap, HeaderName};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
@@ -29,6 +30,7 @@ use crate::page;
 use crate::shared::Shared;
 use crate::sockets;
 use crate::tail;
+use crate::tasks;
 use crate::thread_flamegraph;
 use crate::threads::ThreadProfile;
 
@@ -43,19 +45,20 @@ const INDEX: &str = "\
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/threads?seconds=N                where each thread is blocked, folded stacks (&format=svg|json, &idle=true, &all=true)
 /debug/threads/last?format=folded|svg|json   the last profile of threads again
+/debug/tasks                            every task: where it waits, what it holds, who waits for whom (&of=NAME, &format=html|json|svg)
 /debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
 /debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
 /debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
-/debug/look?seconds=N                   all of them at once, and what they say together (&format=json)
+/debug/look?seconds=N                   all of them at once, and what they say together (&format=json|evidence)
 /debug/look?seconds=N&tail=99            why the p99 of each route is high, in three lines (&format=json)
 /debug/incidents                        what the threads did when the service was stuck, slow or short of something (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
 
 /// Paths of all endpoints.
-pub(crate) const PATHS: [&str; 18] = [
+pub(crate) const PATHS: [&str; 19] = [
     "/debug",
     "/debug/",
     "/debug/metrics",
@@ -72,6 +75,7 @@ pub(crate) const PATHS: [&str; 18] = [
     "/debug/await/last",
     "/debug/threads",
     "/debug/threads/last",
+    "/debug/tasks",
     "/debug/heap",
     "/debug/pprof/heap",
 ];
@@ -120,6 +124,7 @@ async fn ask(shared: &Arc<Shared>, path: &str, asked: &Parts) -> Result<Answer, 
         "/debug/await/last" => last_await_profile(shared, parameters(asked)?).await,
         "/debug/threads" => threads(shared, parameters(asked)?).await,
         "/debug/threads/last" => last_threads(shared, parameters(asked)?).await,
+        "/debug/tasks" => all_tasks(parameters(asked)?).await,
         "/debug/heap" => heap_profile(parameters(asked)?).await,
         "/debug/pprof/heap" => heap_in_use().await,
         _ => Ok(Answer::empty(StatusCode::NOT_FOUND)),
@@ -160,6 +165,28 @@ struct Request {
     /// Shows frames of frameworks, too.
     #[serde(default)]
     all: bool,
+}
+
+/// Parameters of a look.
+#[derive(Debug, Deserialize)]
+struct LookRequest {
+    #[serde(default = "ten")]
+    seconds: f64,
+    captures: Option<u32>,
+    format: Option<LookFormat>,
+    /// Keeps the hosts of other services in the evidence.
+    #[serde(default)]
+    addresses: bool,
+    tail: Option<String>,
+}
+
+/// Format of a look other than text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum LookFormat {
+    Json,
+    /// What was seen, to be judged elsewhere.
+    Evidence,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -290,23 +317,35 @@ async fn sockets(request: Request) -> Result<Answer, EndpointError> {
     }
 }
 
-async fn look_at_all(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
-    let format = request.of_text("a look is")?;
+async fn look_at_all(shared: &Arc<Shared>, request: LookRequest) -> Result<Answer, EndpointError> {
     if let Some(tail) = &request.tail {
         let percentile = tail::percentile(tail)?;
+        if request.format == Some(LookFormat::Evidence) {
+            let reason =
+                "a look at the tail has no evidence to judge; leave `tail` or `format` out";
+            return Err(EndpointError::BadRequest(reason.to_owned()));
+        }
         let duration = checked_duration(request.seconds)?;
         let waits = shared
             .waits
             .record_tail(duration, request.captures, percentile);
         let profile = waits.await?;
-        return written(move || tail_in_words(&profile, format)).await;
+        return written(move || tail_in_words(&profile, request.format)).await;
     }
     let evidence = look::look(shared, checked_duration(request.seconds)?).await;
     written(move || {
         let report = Report::new(&evidence);
-        match format {
-            Text::Plain => Ok(Answer::text(printable(&report.to_string()))),
-            Text::Json => Answer::json(&look::WithText::new(report)),
+        match request.format {
+            None => Ok(Answer::text(printable(&report.to_string()))),
+            Some(LookFormat::Json) => Answer::json(&report.with_text()),
+            Some(LookFormat::Evidence) => {
+                let addresses = if request.addresses {
+                    Addresses::Kept
+                } else {
+                    Addresses::Numbered
+                };
+                Ok(Answer::of("application/json", evidence.to_file(addresses)))
+            }
         }
     })
     .await
@@ -413,11 +452,11 @@ fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Answer,
     Ok(answer.noted(Some(&tail::left_out(profile)?)))
 }
 
-fn tail_in_words(profile: &Profile, format: Text) -> Result<Answer, EndpointError> {
+fn tail_in_words(profile: &Profile, format: Option<LookFormat>) -> Result<Answer, EndpointError> {
     let tail = tail::with_text(profile)?;
     match format {
-        Text::Plain => Ok(Answer::text(printable(&tail.text))),
-        Text::Json => Answer::json(&tail),
+        None => Ok(Answer::text(printable(&tail.text))),
+        Some(_) => Answer::json(&tail),
     }
 }
 
@@ -463,7 +502,10 @@ fn drawn_waits(_: &Profile, _: Frames) -> Result<String, EndpointError> {
 async fn threads(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     let format = request.of_threads()?;
     let duration = checked_duration(request.seconds)?;
-    let profile = shared.threads.record(duration).await?;
+    let profile = shared
+        .threads
+        .record_within(Duration::ZERO, duration)
+        .await?;
     written(move || threads_response(&profile, format, &request)).await
 }
 
@@ -485,6 +527,10 @@ fn threads_response(
         Format::Folded | Format::Pprof => Answer::text(printable(&profile.folded(idle, all))),
     };
     Ok(answer.noted(profile.note()))
+}
+
+async fn all_tasks(request: tasks::Request) -> Result<Answer, EndpointError> {
+    tasks::answer(request).await
 }
 
 async fn heap_profile(request: Request) -> Result<Answer, EndpointError> {

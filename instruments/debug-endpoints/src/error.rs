@@ -21,6 +21,8 @@ pub(crate) enum EndpointError {
     #[error("{0}")]
     Unsupported(&'static str),
     #[error("{0}")]
+    WithoutTypes(String),
+    #[error("{0}")]
     Unavailable(String),
     #[error("the profiler failed: {0}")]
     Failed(String),
@@ -40,7 +42,7 @@ impl EndpointError {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Busy(_) => StatusCode::CONFLICT,
             Self::NothingYet | Self::NotRecorded | Self::NoRequests(_) => StatusCode::NOT_FOUND,
-            Self::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::Unsupported(_) | Self::WithoutTypes(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoToken => StatusCode::UNAUTHORIZED,

@@ -71,6 +71,7 @@
 //! | `/debug/heap?seconds=N` | heap profile for the viewer of [dhat](https://docs.rs/dhat) (build with the feature `heap`) |
 //! | `/debug/threads?seconds=N` | what each thread does and where it is blocked, folded stacks (`&format=svg`, `json`, `&idle=true`, `&all=true`) |
 //! | `/debug/threads/last?format=…` | the last profile of threads again, in another format |
+//! | `/debug/tasks` | all tasks of the runtimes: where each waits, what it holds, who waits for whom, and deadlocks (`?of=NAME`, `&format=json`, `html`, `svg`) |
 //! | `/debug/heartbeat?seconds=N` | how long tasks and jobs of the blocking pool wait to run, JSON |
 //! | `/debug/memory?seconds=N` | memory that is live, memory that the allocator keeps, and which of them grows, JSON |
 //! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and data that waits in them (`&format=json`) |
@@ -202,6 +203,25 @@ mod sockets;
 #[path = "no_sockets.rs"]
 mod sockets;
 mod tail;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "tasks"
+))]
+mod tasks;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "tasks"
+)))]
+#[path = "no_tasks.rs"]
+mod tasks;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "tasks"
+))]
+mod tasks_page;
 #[cfg(target_os = "linux")]
 mod tcp_socket;
 mod thread_flamegraph;

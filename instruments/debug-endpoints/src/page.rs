@@ -3,6 +3,7 @@
 //! It asks the endpoints for everything that it shows, with the token that its reader enters. So it may be given to
 //! anybody who may know that there are debug endpoints, and the answer 401 says that, too.
 
+use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use http::request::Parts;
 use http::{HeaderValue, Method};
@@ -50,15 +51,19 @@ pub(crate) fn is_asked_for(request: &Parts) -> bool {
 
 /// Returns the page.
 pub(crate) fn answer() -> Answer {
+    // The same address answers others with text.
+    guarded(PAGE, POLICY).with(header::VARY, HeaderValue::from_static("Accept"))
+}
+
+/// Makes an answer of a page with this content security policy. Browsers do not keep it.
+pub(crate) fn guarded(page: impl Into<Bytes>, policy: &'static str) -> Answer {
     let headers = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        // The same address answers others with text.
-        (header::VARY, "Accept"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    let mut answer = Answer::of("text/html; charset=utf-8", PAGE);
+    let mut answer = Answer::of("text/html; charset=utf-8", page);
     for (name, value) in headers {
         answer = answer.with(name, HeaderValue::from_static(value));
     }

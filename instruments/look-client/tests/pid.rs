@@ -284,6 +284,25 @@ fn memory_that_grows_is_named_and_memory_that_stays_is_not() {
 }
 
 #[test]
+fn evidence_is_judged_again_to_the_same_report() {
+    let program = Program::start(&example("threads"), "busy");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("seen.json");
+    let file = file.to_str().unwrap();
+    let pid = program.0.id().to_string();
+    let first = look(&["--pid", &pid, "--seconds", "2", "--save", file]);
+    let again = look(&["--from", file]);
+    assert!(
+        first.status.success() && again.status.success(),
+        "{again:?}"
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&first.stdout),
+        String::from_utf8_lossy(&again.stdout)
+    );
+}
+
+#[test]
 fn data_that_nobody_reads_is_named() {
     let unread = "Nobody reads what came in on 1 of 1 connections";
     Program::start(&example("threads"), "unread").look_for("10", &[unread, "17 bytes"]);
