@@ -77,7 +77,8 @@
 //! # Features
 //!
 //! On by default: `tower` (the layers), `flamegraph` (SVG, by inferno), `pprof`
-//! (protobuf), `serde` (the summary as data). Off by default: `axum` (routes named as axum matched them).
+//! (protobuf), `serde` (the summary as data). Off by default: `axum` (routes named as axum matched them), `actix`
+//! (middleware for actix-web 4).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -125,6 +126,8 @@ mod unpolled;
 mod waits_table;
 mod watched;
 
+#[cfg(feature = "actix")]
+mod actix;
 #[cfg(feature = "tower")]
 mod body;
 #[cfg(feature = "flamegraph")]
@@ -144,6 +147,8 @@ pub mod profile_proto;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "actix")]
+pub use actix::{AwaitActixService, AwaitMiddleware};
 pub use answers::Answers;
 #[cfg(feature = "tower")]
 pub use body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture, TrackedBody};

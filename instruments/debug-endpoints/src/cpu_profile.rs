@@ -1,6 +1,11 @@
 //! A finished CPU profile, and its output formats.
 
+#[cfg(feature = "flamegraph")]
+use diagnosis::threads::roles::is_of_profiler;
+
 use crate::error::EndpointError;
+#[cfg(feature = "flamegraph")]
+use crate::sampled_picture::{self, OWN};
 
 /// Frame for the time in which CPUs had nothing to do; the drawing makes it grey.
 const IDLE: &str = "[idle]";
@@ -39,32 +44,89 @@ impl CpuProfile {
             lines.push(format!("{stack} {samples}\n"));
         }
         lines.sort_unstable();
-        if idle && self.idle > 0 {
-            lines.insert(0, format!("{IDLE} {}\n", self.idle));
+        self.not_sampled(idle) + &lines.concat()
+    }
+
+    /// Returns the lines of time without samples.
+    fn not_sampled(&self, idle: bool) -> String {
+        let mut lines = String::new();
+        for (frame, number) in [(UNSEEN, self.unseen), (IDLE, self.idle)] {
+            if idle && number > 0 {
+                lines += &format!("{frame} {number}\n");
+            }
         }
-        if idle && self.unseen > 0 {
-            lines.insert(0, format!("{UNSEEN} {}\n", self.unseen));
-        }
-        lines.concat()
+        lines
     }
 
     /// Returns an SVG that can be zoomed and searched. An empty profile gives a picture that says so.
     #[cfg(feature = "flamegraph")]
     pub(crate) fn flamegraph(&self, idle: bool) -> Result<String, EndpointError> {
+        let mut folded = String::new();
+        let mut own = 0;
+        for (stack, samples) in &self.stacks {
+            // The first frame is the thread's name.
+            if is_of_profiler(stack.split(';').skip(1)) {
+                own += samples;
+                folded += &format!("{OWN};{stack} {samples}\n");
+            } else {
+                folded += &format!("{stack} {samples}\n");
+            }
+        }
+        folded += &self.not_sampled(idle);
         let drawing = await_profile::drawing::Drawing {
             title: "CPU: where CPU time was spent".to_owned(),
             captions: self.note.iter().cloned().collect(),
-            unit: "samples".to_owned(),
             ..Default::default()
         };
-        drawing
-            .draw(&self.folded(idle))
-            .map_err(EndpointError::failed)
+        sampled_picture::draw(drawing, &folded, self.samples(), own)
     }
 
     #[cfg(not(feature = "flamegraph"))]
     #[allow(clippy::unused_self)] // one signature for both
     pub(crate) fn flamegraph(&self, _: bool) -> Result<String, EndpointError> {
         Err(EndpointError::Unsupported("this build draws no pictures"))
+    }
+}
+
+#[cfg(all(test, feature = "flamegraph"))]
+mod tests {
+    use super::*;
+
+    fn drawn(service: u64) -> String {
+        let profile = CpuProfile {
+            stacks: vec![
+                ("worker;shop::rank".to_owned(), service),
+                (
+                    "sockets;std::thread::run;debug_endpoints::sockets::watch;read".to_owned(),
+                    28,
+                ),
+            ],
+            ..CpuProfile::default()
+        };
+        profile.flamegraph(false).expect("drawn")
+    }
+
+    #[test]
+    fn a_picture_of_few_samples_has_their_numbers_and_no_percentage() {
+        let few = drawn(7);
+        for part in [
+            "35 samples, 28 of them of these endpoints' own work, in the box [debug endpoints].",
+            "too few for percentages",
+            "shop::rank (7 of 35 samples)",
+            "[debug endpoints] (28 of 35 samples)",
+        ] {
+            assert!(few.contains(part), "no {part} in {few}");
+        }
+        let titles: Vec<&str> = few.split("<title>").skip(1).collect();
+        let boxes = titles.iter().map(|title| title.split("</title>").next());
+        assert!(!boxes.flatten().any(|title| title.contains('%')), "{few}");
+    }
+
+    #[test]
+    fn a_picture_of_many_samples_has_percentages() {
+        let many = drawn(972);
+        assert!(many.contains("1000 samples, 28 of them"), "{many}");
+        assert!(many.contains("97.20%"), "{many}");
+        assert!(!many.contains("too few"), "{many}");
     }
 }

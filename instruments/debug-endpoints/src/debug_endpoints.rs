@@ -151,6 +151,15 @@ impl DebugEndpoints {
         self.waits.profiler()
     }
 
+    /// Returns middleware that puts the requests of an actix `App` into await profiles, named by method and route. Call it in
+    /// the closure that `HttpServer::new` takes: each worker calls that closure, and has its runtime
+    /// [watched](Self::watch_current_runtime).
+    #[cfg(feature = "actix")]
+    pub fn actix(&self) -> await_profile::AwaitMiddleware {
+        self.watch_current_runtime();
+        self.profiler().actix()
+    }
+
     /// Serves `/`, `/metrics` and everything under `/debug` until the process ends, from a thread of its own, which
     /// answers while the service cannot. Returns its address; port 0 picks a free one.
     ///

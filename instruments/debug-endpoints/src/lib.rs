@@ -3,7 +3,7 @@
 //!
 //! # An axum service
 //!
-//! Add the three numbered lines. In the Cargo profile, set `debug = "limited"` and `strip = "none"`, so that frames
+//! Enable the feature `axum`, and add the three numbered lines. In the Cargo profile, set `debug = "limited"` and `strip = "none"`, so that frames
 //! have names:
 //!
 //! ```no_run
@@ -22,27 +22,29 @@
 //! ```
 //!
 //! The listener has a thread of its own, so it answers even while the service's runtime is stalled. It answers only
-//! programs of this machine. [`DebugEndpoints::router`] puts the same endpoints on the service's own port, for clients
+//! programs of this machine. `DebugEndpoints::router` (feature `axum`) puts the same endpoints on the service's own port, for clients
 //! with a token.
 //!
 //! # Any other service
 //!
-//! `debug.profiler().layer()` fits every tower service of HTTP requests. For tonic, the layer is
-//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`, which names requests by service
-//! and method. Warp's filters become a tower service, which `hyper_util`'s `TowerToHyperService` serves; requests are
-//! named by method and path. `with_bodies` shows streamed bodies of warp and tonic, too:
+//! The listener needs no web framework. Each framework is a feature:
+//!
+//! - `actix`: `App::new().wrap(debug.actix())`, in the closure that `HttpServer::new` takes.
+//! - `tower`: `debug.profiler().layer()` fits every tower service of HTTP requests. For tonic, the layer is
+//!   `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`, which names requests by service
+//!   and method. Warp's filters become a tower service; requests are named by method and path. `with_bodies` shows
+//!   streamed bodies of warp and tonic, too.
+//! - Without a feature, [`AwaitProfiler::wrap`] takes the future that answers a request of hyper, or handles a message.
+//!   [`watch`] takes a task that runs for long.
 //!
 //! ```
-//! use warp::Filter;
-//!
-//! # fn example() -> Result<(), debug_endpoints::ListenError> {
+//! # async fn handle(_: u32) {}
+//! # async fn example(mut messages: tokio::sync::mpsc::Receiver<u32>) -> Result<(), debug_endpoints::ListenError> {
 //! let debug = debug_endpoints::DebugEndpoints::new();
 //! debug.listen("127.0.0.1:6060")?;
-//! let routes = warp::path!("hello").map(|| "hello");
-//! let service = tower::ServiceBuilder::new()
-//!     .layer(debug.profiler().layer().with_bodies())
-//!     .service(warp::service(routes));
-//! # let _ = service;
+//! while let Some(message) = messages.recv().await {
+//!     debug.profiler().wrap("orders", handle(message)).await;
+//! }
 //! # Ok(())
 //! # }
 //! ```
@@ -50,8 +52,7 @@
 //! # More than one runtime
 //!
 //! Heartbeat and metrics watch the runtime in which the `DebugEndpoints` were made. Add others with
-//! [`DebugEndpoints::runtime`]. If each worker makes a runtime, as in actix, use
-//! [`DebugEndpoints::watch_current_runtime`]. The heartbeat says if there are runtimes that it does not watch.
+//! [`DebugEndpoints::runtime`], or by [`DebugEndpoints::watch_current_runtime`] from one of their threads. The heartbeat says if there are runtimes that it does not watch.
 //!
 //! # Endpoints
 //!
@@ -90,7 +91,7 @@
 //! Other machines need a [token](DebugEndpoints::token).
 //!
 //! The router is on the service's own port. Behind a proxy on the same machine, every request comes from this machine. So
-//! without a token the router refuses everybody, unless you [vouch](DebugEndpoints::trust_loopback) that there is no proxy.
+//! without a token the router refuses everybody, unless you vouch by `trust_loopback()` that there is no proxy.
 //!
 //! # Costs
 //!
@@ -194,6 +195,7 @@ mod page;
 mod peer;
 mod permit;
 mod runtimes;
+mod sampled_picture;
 mod shared;
 #[cfg(target_os = "linux")]
 mod sockets;
@@ -240,6 +242,8 @@ mod waits;
 #[cfg(feature = "axum")]
 mod with_axum;
 
+#[cfg(feature = "actix")]
+pub use await_profile::AwaitMiddleware;
 #[cfg(feature = "axum")]
 pub use await_profile::MatchedRoute;
 pub use await_profile::{AwaitProfiler, WaitKind, inherit, watch};

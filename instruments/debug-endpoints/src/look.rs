@@ -14,15 +14,12 @@ use crate::cpu_profiler::CpuProfiler;
 use crate::error::EndpointError;
 use crate::heartbeat;
 use crate::own_thread::DESK;
+use crate::sampled_picture::FEWEST_FOR_SHARES;
 use crate::shared::Shared;
 use crate::{descriptors, evidence, memory, sockets};
 
 /// Most functions of a CPU profile that the report names.
 const MOST_FUNCTIONS: usize = 3;
-
-/// Fewest samples of which shares are told in per cent. With fewer, a share of a quarter is off by more than five points
-/// in one profile of twenty.
-const FEWEST_FOR_SHARES: u64 = 300;
 
 /// Longest time for which a look waits for the profiles of an incident to be over. They take two seconds, and names are
 /// looked up.

@@ -1,6 +1,8 @@
 //! Flamegraphs of thread profiles.
 
 use crate::error::EndpointError;
+#[cfg(feature = "flamegraph")]
+use crate::sampled_picture;
 use crate::threads::ThreadProfile;
 
 /// Returns an SVG that can be zoomed and searched.
@@ -20,13 +22,16 @@ pub(crate) fn draw(
     let drawing = await_profile::drawing::Drawing {
         title: "Threads: where they are blocked, and where they run".to_owned(),
         captions,
-        unit: "samples".to_owned(),
         theme: await_profile::drawing::Theme::Wait,
         ..Default::default()
     };
-    drawing
-        .draw(&profile.folded(idle, all))
-        .map_err(EndpointError::failed)
+    let folded = profile.folded(idle, all);
+    let counts = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    let samples = counts
+        .filter_map(|(_, count)| count.parse::<u64>().ok())
+        .sum();
+    // The endpoints' own threads are in no profile of threads.
+    sampled_picture::draw(drawing, &folded, samples, 0)
 }
 
 #[cfg(not(feature = "flamegraph"))]

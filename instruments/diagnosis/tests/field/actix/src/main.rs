@@ -10,7 +10,6 @@ use std::error::Error;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
-use actix_web::dev::Service;
 use actix_web::error::BlockingError;
 use actix_web::{App, HttpServer, web};
 use clap::Parser;
@@ -67,13 +66,8 @@ async fn serve(
     let debug = DebugEndpoints::new();
     let address = debug.serve(admin)?;
     let server = HttpServer::new(move || {
-        debug.watch_current_runtime(); // each worker has one of its own
-        let profiler = debug.profiler();
         App::new()
-            .wrap_fn(move |request, next| {
-                let route = request.match_pattern().unwrap_or_default();
-                profiler.wrap(route, next.call(request))
-            })
+            .wrap(debug.actix()) // in this closure, so that each worker's runtime is watched
             // ANCHOR_END: endpoints
             .app_data(web::Data::new(is_fixed))
             .route("/row", web::get().to(row))
@@ -125,7 +119,7 @@ mod tests {
         let latest = heartbeat.split("\"runtime\":\"").nth(1).unwrap_or_default();
         assert!(latest.starts_with("actix-rt"), "{heartbeat}");
         assert!(heartbeat.contains("watches 3 runtimes"), "{heartbeat}");
-        assert!(waits.contains("/row"), "{waits}");
+        assert!(waits.contains("GET /row"), "{waits}");
         Ok(())
     }
 }
