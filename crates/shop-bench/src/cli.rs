@@ -74,10 +74,37 @@ pub struct Bench {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use clap::CommandFactory;
+
+    use super::Cli;
 
     #[test]
     fn clap_finds_nothing_wrong() {
-        super::Cli::command().debug_assert();
+        Cli::command().debug_assert();
+    }
+
+    /// `cargo workshop capstone --help` prints these files, so that no help has to be compiled.
+    #[test]
+    fn the_help_is_recorded() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("help");
+        let mut command = Cli::command();
+        command.build();
+        let mut all = vec![("capstone".to_owned(), command.render_long_help())];
+        for one in command.get_subcommands_mut() {
+            if !one.is_hide_set() && one.get_name() != "help" {
+                all.push((one.get_name().to_owned(), one.render_long_help()));
+            }
+        }
+        for (name, help) in all {
+            let (file, help) = (folder.join(name).with_extension("txt"), help.to_string());
+            if std::env::var_os("UPDATE_EXPECT").is_some() {
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(&file, &help).unwrap();
+            }
+            let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+            assert_eq!(help, recorded, "UPDATE_EXPECT=1 writes {}", file.display());
+        }
     }
 }

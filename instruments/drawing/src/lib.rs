@@ -4,6 +4,7 @@ pub mod canvas;
 pub mod flamegraph;
 pub mod folded;
 pub mod html;
+pub mod intervals;
 pub mod profile;
 pub mod rounds;
 pub mod scale;

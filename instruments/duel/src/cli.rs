@@ -4,6 +4,8 @@ mod access_log;
 mod bisect;
 mod by_locust;
 pub(crate) mod compare;
+mod config;
+mod find;
 mod init;
 pub(crate) mod load;
 pub(crate) mod options;
@@ -43,7 +45,13 @@ enum Command {
 
 /// Runs `duel`: reads the arguments, runs the command, and returns its documented exit code.
 pub fn main() -> ExitCode {
-    let read = with_negative_numbers(Cli::command()).get_matches();
+    let mut command = with_negative_numbers(Cli::command());
+    command.build();
+    let arguments = match config::with_file(std::env::args_os().collect(), &command) {
+        Ok(arguments) => arguments,
+        Err(error) => return end(Err(error)),
+    };
+    let read = command.get_matches_from(arguments);
     let cli = match Cli::from_arg_matches(&read) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
@@ -55,4 +63,32 @@ pub fn main() -> ExitCode {
         Command::Init(options) => init::run(options),
         Command::Look(options) => look_client::run(options),
     })
+}
+
+#[cfg(all(test, feature = "http2", feature = "tls"))]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// `cargo workshop compare --help` prints this file, so that no help has to be compiled.
+    #[test]
+    fn the_help_of_compare_is_recorded() {
+        let mut command = with_negative_numbers(Cli::command());
+        command.build();
+        let compare = command.find_subcommand_mut("compare").unwrap();
+        let help = compare.render_long_help().to_string();
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("help/compare.txt");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, &help).unwrap();
+        }
+        let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(help, recorded, "UPDATE_EXPECT=1 writes {}", file.display());
+    }
+
+    #[test]
+    fn clap_finds_nothing_wrong() {
+        with_negative_numbers(Cli::command()).debug_assert();
+    }
 }

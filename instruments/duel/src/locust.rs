@@ -239,6 +239,7 @@ fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, Driver
             errors,
             wrong_answers: 0,
             first_wrong_answer: None,
+            first_wrong_request: None,
             unfinished: 0,
             per_second: Vec::new(),
             routes,

@@ -1,5 +1,6 @@
 //! A comparison of two builds for people and scripts: table, Markdown, JSON and one HTML file.
 
+pub mod capacity;
 pub mod export;
 mod frames;
 
@@ -9,6 +10,7 @@ use drawing::folded::{merged, without_idle};
 use engine::comparison::LeftOut;
 use std::fmt::Write as _;
 use terminal::git::Commit;
+use terminal::{Tone, coloured};
 
 use children::environment::Environment;
 use maud::html;
@@ -23,6 +25,7 @@ use statistics::verdict::{Estimate, Speed, Verdict, drawbacks};
 
 use drawing::flamegraph::{Picture, draw, draw_difference};
 use drawing::html::{self as page_html, Head, document, frame, scrolled, section};
+use drawing::intervals::{Row, against_one};
 use drawing::rounds::metric_of_rounds;
 use drawing::table::{Column, Table, sentence_case, shortened};
 
@@ -137,6 +140,10 @@ pub struct Page<'a> {
     pub environment: &'a Environment,
     /// Command line that was typed.
     pub command: &'a str,
+    /// Share below which a difference counts as none.
+    pub margin: f64,
+    /// Set if the servers ran already, and were the same in all rounds.
+    pub is_running: bool,
 }
 
 impl Comparison {
@@ -290,6 +297,27 @@ impl Comparison {
         Some(format!("{} times as good", told.times))
     }
 
+    /// Returns the ratios for the picture, that of the metric that decides first.
+    fn intervals(&self, deciding: &str) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for told in &self.metrics {
+            if let (Some(ratio), Some(interval)) = (told.ratio, told.interval) {
+                let row = Row {
+                    name: shortened(&sentence_case(&told.label), 32),
+                    ratio,
+                    interval,
+                    text: told.times.clone(),
+                };
+                if told.metric == deciding {
+                    rows.insert(0, row);
+                } else {
+                    rows.push(row);
+                }
+            }
+        }
+        rows
+    }
+
     fn table(&self) -> Table {
         let mut rows = Vec::new();
         for told in &self.metrics {
@@ -319,7 +347,13 @@ impl Comparison {
 
     /// Formats the verdict, the tables and the notes for a terminal.
     pub fn text(&self) -> String {
-        let mut text = format!("{}: {}\n", self.verdict, self.sentence);
+        let tone = match self.verdict {
+            Speed::Faster | Speed::NoDifference => Tone::Good,
+            Speed::Slower => Tone::Bad,
+            Speed::Inconclusive | Speed::Invalid => Tone::Unsure,
+        };
+        let verdict = coloured(&self.verdict, tone);
+        let mut text = format!("{verdict}: {}\n", self.sentence);
         for (name, side) in [("base", &self.base), ("change", &self.change)] {
             if let Some(commit) = &side.commit {
                 let _ = writeln!(text, "{name}: {commit}");
@@ -395,6 +429,7 @@ impl Comparison {
                 "apart the base and a second server of the base came out. Over: the latency is longer than a "
                 "slice could show."
             }
+            (against_one(&self.intervals(page.deciding), page.margin))
             (scrolled(&self.table(), "Measured", "raw"))
             @if !self.notes.is_empty() {
                 ul { @for note in &self.notes { li { (note) } } }
@@ -409,7 +444,10 @@ impl Comparison {
             @for (title, table) in &tables { (scrolled(table, title, "raw")) }
         };
         let every_round = html! {
-            p { "Each round has three fresh servers: base, change, and the base again (hollow)." }
+            p {
+                @if page.is_running { "Each round loads base, change, and the base again (hollow), which ran already." }
+                @else { "Each round has three fresh servers: base, change, and the base again (hollow)." }
+            }
             (page_html::pictures(plots.iter().map(|(metric, svg)| {
                 (svg.as_str(), format!("{} of every round.", metric.label), "")
             })))

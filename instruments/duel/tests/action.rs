@@ -254,6 +254,40 @@ fn a_push_is_compared_with_the_commit_before_it() {
     assert_eq!(runner.output("base.commit"), second);
 }
 
+/// A checkout of one branch has no local branch of another name, and may not even know origin's.
+#[test]
+fn a_base_that_exists_only_on_origin_is_found_and_one_that_exists_nowhere_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = folder.path().join("origin");
+    fs::create_dir(&origin).unwrap();
+    git(&origin, &["init", "-q", "-b", "main"]);
+    let base = commit(&origin, "a", "1");
+    git(&origin, &["branch", "release"]);
+    let change = commit(&origin, "a", "2");
+    let url = format!("file://{}", origin.display());
+    for single in [&[][..], &["--single-branch"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut runner = Runner::new(folder.path(), &[]);
+        let into = runner.project.display().to_string();
+        git(
+            folder.path(),
+            &[&["clone", "-q", &url, &into][..], single].concat(),
+        );
+        runner.set("inputs.change", &change);
+        runner.set("inputs.base", "release");
+        let taken = runner.take("Find the base");
+        assert_eq!(runner.output("base.commit"), base, "{taken:?}");
+        runner.set("inputs.base", "none");
+        let taken = runner.take("Find the base");
+        let said = String::from_utf8_lossy(&taken.stdout);
+        assert!(!taken.status.success(), "{taken:?}");
+        assert!(
+            said.contains("::error::duel: origin has no commit or branch none"),
+            "{taken:?}"
+        );
+    }
+}
+
 /// The cache must not return the old program when the pin, or a tag that moves by itself, changes.
 #[test]
 fn a_kept_program_is_that_of_this_version() {

@@ -71,6 +71,12 @@ fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
             }
             "mine".to_owned()
         }
+        "/spec" => {
+            if !head.contains(&format!("\r\nauthorization: token {name}\r\n")) {
+                status = "401 Unauthorized";
+            }
+            "mine".to_owned()
+        }
         // It gives other answers once the first ones are learnt.
         "/drifts" => {
             static ASKED: AtomicU64 = AtomicU64::new(0);
@@ -220,6 +226,23 @@ fn an_access_log_is_sent_as_it_was() {
 }
 
 #[test]
+fn a_login_has_the_scheme_that_the_service_wants() {
+    let url = service("spec");
+    let load = format!("load {url} {SHORT} --get /spec --login /login --login-token /data/token");
+    told(&load, 2, &["`Authorization: Bearer …`", "--login-scheme"]);
+    told(
+        &format!("{load} --login-scheme Token"),
+        0,
+        &[" 0 wrong, 0 failed"],
+    );
+    told(
+        &format!("{load} --login-scheme 'To ken'"),
+        2,
+        &["such as Bearer or Token"],
+    );
+}
+
+#[test]
 fn wrong_answers_are_the_services_fault_however_busy_the_generator_is() {
     let url = service("drifts");
     // Fifty users without a pause take all of the generator's CPU.
@@ -227,7 +250,10 @@ fn wrong_answers_are_the_services_fault_however_busy_the_generator_is() {
         "load {url} --get /drifts --seconds 0.3 --warm-up 0"
     ));
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("first wrong answer: another"), "{said}");
+    assert!(
+        said.contains("first wrong answer, to GET /drifts: another"),
+        "{said}"
+    );
 }
 
 /// This holds for every command that sends requests to the service.

@@ -50,8 +50,7 @@ impl Comparison<'_> {
     /// Returns an error if servers, answers or generator fail, or on Ctrl-C.
     pub fn run(&self) -> Result<Compared, ComparisonError> {
         let began = Instant::now();
-        let (traffic, learnt, has_counters) = self.prepare(began)?;
-        let mut notes = learnt.notes.clone();
+        let (traffic, learnt, has_counters, about_time) = self.prepare(began)?;
         let mut run = Run::new(self, began, traffic, learnt, has_counters);
         run_until_decided(&mut run, Looks::COMPARISON)?;
         let Run {
@@ -59,8 +58,11 @@ impl Comparison<'_> {
             rounds,
             spoilt,
             left_out,
+            learnt,
             ..
         } = run;
+        let mut notes = learnt.notes();
+        notes.extend(about_time);
         let verdict = if run.is_generator_bound {
             generator_bound(&spoilt)
         } else {
@@ -136,24 +138,28 @@ impl Comparison<'_> {
         })
     }
 
-    /// Returns the load with its expected answers and the length of its slices, what was learned, and whether both have
-    /// a page of counters. The servers that were asked are not used further: those of a round are equally fresh.
-    fn prepare(&self, began: Instant) -> Result<(Traffic, Learnt, bool), ComparisonError> {
+    /// Returns the load with its expected answers and the length of its slices, what was learned, whether both have
+    /// a page of counters, and notes on the length of slices. The servers that were asked are not used further: those of a round are equally fresh.
+    fn prepare(
+        &self,
+        began: Instant,
+    ) -> Result<(Traffic, Learnt, bool, Vec<String>), ComparisonError> {
         let mut traffic = self.traffic.clone();
         self.begins("the servers start");
         let mut servers = self.start(triplet(0))?;
         let start = began.elapsed();
-        let mut learnt = self.learn(&servers, &mut traffic)?;
+        let learnt = self.learn(&servers, &mut traffic)?;
         self.counters(&servers)?;
-        self.fit(&mut servers, &mut traffic, &mut learnt.notes)?;
+        let mut notes = Vec::new();
+        self.fit(&mut servers, &mut traffic, &mut notes)?;
         if let Some(sentence) = self.tell_time(began.elapsed(), start, &traffic) {
             (self.observer)(Event::Said(&sentence));
-            learnt.notes.push(sentence);
+            notes.push(sentence);
         }
         let has_counters = !self.metrics_path.is_empty()
             && !self.read(&servers[BASE]).is_empty()
             && !self.read(&servers[CHANGE]).is_empty();
-        Ok((traffic, learnt, has_counters))
+        Ok((traffic, learnt, has_counters, notes))
     }
 
     fn asked<'s>(&'s self, servers: &'s [Instance; 3], index: usize) -> Asked<'s> {

@@ -14,6 +14,7 @@
 pub mod answers;
 
 pub mod bodies;
+pub mod capacity;
 pub mod comparison;
 pub mod event;
 

@@ -12,8 +12,17 @@ use crate::traffic::Request;
 pub struct Login {
     /// Request to send. Cookies that the answer sets are sent back from then on.
     pub request: Request,
-    /// JSON pointer to the token in the answer, which is sent from then on as `authorization: Bearer …`.
-    pub token: Option<String>,
+    /// Token in the answer, which is sent from then on in the header `authorization`.
+    pub token: Option<Token>,
+}
+
+/// A token in the answer to a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// JSON pointer to it.
+    pub pointer: String,
+    /// Scheme that precedes it in the header, such as `Bearer`.
+    pub scheme: String,
 }
 
 impl Login {
@@ -50,7 +59,7 @@ impl Login {
         if !cookies.is_empty() {
             found.push(("cookie".to_owned(), cookies.join("; ")));
         }
-        if let Some(pointer) = &self.token {
+        if let Some(Token { pointer, scheme }) = &self.token {
             // An answer that is no JSON has nothing at any pointer.
             let json: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
             let token = match json.pointer(pointer) {
@@ -58,7 +67,7 @@ impl Login {
                 Some(Value::Number(token)) => token.to_string(),
                 _ => return Err(failed(format!("has no text at {pointer} of its answer"))),
             };
-            found.push(("authorization".to_owned(), format!("Bearer {token}")));
+            found.push(("authorization".to_owned(), format!("{scheme} {token}")));
         }
         if found.is_empty() {
             return Err(failed(

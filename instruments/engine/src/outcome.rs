@@ -130,6 +130,9 @@ pub struct Outcome {
     pub wrong_answers: u64,
     /// The first wrong body, shortened, for the message.
     pub first_wrong_answer: Option<String>,
+    /// Method and path of the request that it answered; `None` of other generators and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_wrong_request: Option<String>,
     /// Number of requests without an answer when the load ended (neither right nor failed). The latencies below count
     /// them with the time that they had waited. Other generators leave them out there, and so do older records without
     /// `lower_bound_from`.

@@ -23,8 +23,16 @@ pub struct Url {
 
 /// Error for a text that is no URL of a service, or that names an unknown host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("that is no address; write it as http://127.0.0.1:8080/path")]
-pub struct NoUrl;
+pub enum NoUrl {
+    /// No URL, or one whose host is unknown.
+    #[error("that is no address; write it as http://127.0.0.1:8080/path")]
+    Unknown,
+    /// The path of a Unix socket.
+    #[error(
+        "Unix sockets are not supported; let the service listen on a TCP port, such as 127.0.0.1:8080"
+    )]
+    UnixSocket,
+}
 
 impl Url {
     /// Reads `HOST:PORT`, `http://…` or `https://…`, and looks the host up.
@@ -33,19 +41,22 @@ impl Url {
     ///
     /// Returns an error if the text is no such URL, or its host has no address.
     pub fn find(text: &str) -> Result<Self, NoUrl> {
+        if text.starts_with("unix:") || text.contains("unix://") || text.ends_with(".sock") {
+            return Err(NoUrl::UnixSocket);
+        }
         let with_scheme = if text.contains("://") {
             text.to_owned()
         } else {
             format!("http://{text}")
         };
-        let uri: Uri = with_scheme.parse().map_err(|_| NoUrl)?;
+        let uri: Uri = with_scheme.parse().map_err(|_| NoUrl::Unknown)?;
         let (Some(authority), Some(scheme)) = (uri.authority(), uri.scheme_str()) else {
-            return Err(NoUrl);
+            return Err(NoUrl::Unknown);
         };
         let (is_encrypted, usual_port) = match scheme {
             "http" => (false, 80),
             "https" => (true, 443),
-            _ => return Err(NoUrl),
+            _ => return Err(NoUrl::Unknown),
         };
         let name = authority.host().trim_matches(['[', ']']);
         let port = authority.port_u16().unwrap_or(usual_port);
@@ -57,9 +68,9 @@ impl Url {
                 .into()
         } else {
             let found = (name, port).to_socket_addrs();
-            found.map_err(|_| NoUrl)?.collect()
+            found.map_err(|_| NoUrl::Unknown)?.collect()
         };
-        let address = first_that_listens(found).ok_or(NoUrl)?;
+        let address = first_that_listens(found).ok_or(NoUrl::Unknown)?;
         let path = uri.path_and_query().map(|path| path.as_str().to_owned());
         Ok(Self {
             address,
@@ -103,7 +114,10 @@ mod tests {
         assert!(Url::find("127.0.0.1:80/").unwrap().path.is_none());
         assert_eq!(Url::find("https://127.0.0.1").unwrap().address.port(), 443);
         for wrong in ["ftp://127.0.0.1", "", "http://"] {
-            assert_eq!(Url::find(wrong), Err(NoUrl), "{wrong}");
+            assert_eq!(Url::find(wrong), Err(NoUrl::Unknown), "{wrong}");
+        }
+        for socket in ["unix:/run/shop.sock", "unix:///run/shop", "/run/shop.sock"] {
+            assert_eq!(Url::find(socket), Err(NoUrl::UnixSocket), "{socket}");
         }
     }
 }

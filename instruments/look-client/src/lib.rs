@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ecosystem::printable;
-use engine::load::ask;
+use engine::load::{Target, ask};
 use engine::traffic::{Expected, Request};
 use engine::url::Url;
 
@@ -25,6 +25,14 @@ use clap::builder::NonEmptyStringValueParser;
 use terminal::arguments::number;
 use terminal::exit::{CliError, Exit};
 use terminal::output::{Format, Output};
+use terminal::progress::Terminal;
+
+/// Whether this build can look at a process from outside.
+const HAS_PID: bool = cfg!(all(
+    feature = "pid",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+));
 
 /// Command line of a look: the address or the process, and the time.
 #[derive(Debug, Args)]
@@ -33,10 +41,11 @@ pub struct Look {
     #[arg(value_name = "URL", required_unless_present_any = ["pid", "name", "from"])]
     pub url: Option<String>,
     /// Look at this process from outside instead, which needs no endpoints (Linux)
-    #[arg(long, value_name = "N", conflicts_with_all = ["url", "name"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["url", "name"], hide = !HAS_PID)]
     pub pid: Option<u32>,
     /// Look at the process of this name from outside instead
     #[arg(long, value_name = "NAME", conflicts_with = "url", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(hide = !HAS_PID)]
     pub name: Option<String>,
     /// Seconds to look
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
@@ -127,14 +136,23 @@ fn outside(which: Which<'_>, _: &Look) -> Result<Exit, CliError> {
 
 fn by_url(url: &str, options: &Look) -> Result<Exit, CliError> {
     let is_json = options.output.format == Format::Json;
+    let what = format!("looking into {url} for {} s", options.seconds);
+    let time = Duration::from_secs_f64(options.seconds);
+    let terminal = Terminal::new();
     if let Some(file) = &options.save {
-        return saved::save(url, file, options);
+        let evidence = terminal.during(&what, time, || saved::save(url, file, options));
+        drop(terminal);
+        return saved::print(&evidence?, options.output.format);
     }
-    let said = if options.tail {
-        ask_for_tail(url, options.seconds, is_json)?
-    } else {
-        ask(url, options.seconds, is_json)?
-    };
+    let said = terminal.during(&what, time, || {
+        if options.tail {
+            ask_for_tail(url, options.seconds, is_json)
+        } else {
+            ask(url, options.seconds, is_json)
+        }
+    });
+    drop(terminal);
+    let said = said?;
     println!("{}", said.trim_end());
     Ok(Exit::Good)
 }
@@ -196,7 +214,14 @@ fn answer_of(url: &str, path: &str, seconds: f64) -> Result<String, CliError> {
     };
     let time_out = Duration::from_secs_f64(seconds) + TO_WRITE;
     let origin = url.origin();
-    let answer = ask::ask(&url.address.into(), &request, time_out).map_err(|why| {
+    let target = Target::from(url.address);
+    let answer = ask::ask(&target, &request, time_out).map_err(|why| {
+        if target.speaks_tls_unasked() {
+            return CliError::invalid(format!(
+                "{origin} does not answer ({why}): HTTPS is spoken there, and debug endpoints speak plain HTTP on a \
+                 port of their own, often 6060"
+            ));
+        }
         CliError::invalid(format!(
             "{origin} does not answer ({why}): is the service running, and is this the address of its debug endpoints, \
              often port 6060? In a service that is stuck, only endpoints with a listener of their own answer \
@@ -237,6 +262,23 @@ pub fn inside(said: &str, client_ms: f64) -> Option<String> {
     ))
 }
 
+/// Returns what limits a loaded service, in a sentence: its CPUs, or the first limit, fault or wait that its endpoints
+/// name in `said`, their JSON. `None` if they name nothing.
+pub fn limit(said: &str) -> Option<String> {
+    let said: serde_json::Value = serde_json::from_str(said).ok()?;
+    let headline = |kind: &str| said[kind][0]["headline"].as_str();
+    if said["is_cpu_limit"] == true {
+        let (used, all) = (said["cpus_used"].as_f64()?, said["cpus"].as_u64()?);
+        let mut limit = format!("the service's CPUs, {used:.1} of {all} used");
+        if let Some(computing) = said["computing"].as_str() {
+            limit += &format!("; most computing: {computing}");
+        }
+        return Some(printable(&(limit + ".")));
+    }
+    let found = headline("bounds").or_else(|| headline("findings"));
+    Some(printable(found.or_else(|| headline("waits"))?))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
@@ -254,6 +296,24 @@ mod tests {
         assert!(outside.ends_with("Nothing."));
         assert!(inside(said, 0.6).unwrap().contains("is spent in there"));
         assert_eq!(inside(r#"{ "latency_ms": null }"#, 1.0), None);
+    }
+
+    #[test]
+    fn the_limit_of_a_loaded_service_is_its_cpus_or_the_first_thing_that_is_named() {
+        let limit = |said: &str| limit(said);
+        let busy = r#"{"is_cpu_limit": true, "cpus_used": 1.96, "cpus": 2, "computing": "sha2"}"#;
+        assert_eq!(
+            limit(busy).unwrap(),
+            "the service's CPUs, 2.0 of 2 used; most computing: sha2."
+        );
+        let waits = r#""waits": [{"headline": "a query"}]"#;
+        let bounds = r#""bounds": [{"headline": "a pool of 10"}], "findings": []"#;
+        assert_eq!(limit(&format!("{{{waits}}}")).unwrap(), "a query");
+        assert_eq!(
+            limit(&format!("{{{bounds}, {waits}}}")).unwrap(),
+            "a pool of 10"
+        );
+        assert_eq!(limit("{}"), None);
     }
 
     #[test]

@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// # Errors
 ///
 /// Fails as [`ask()`](crate::ask) does, if the endpoints are of another version, or if the file cannot be written.
-pub(crate) fn save(url: &str, file: &Path, options: &Look) -> Result<Exit, CliError> {
+pub(crate) fn save(url: &str, file: &Path, options: &Look) -> Result<Evidence, CliError> {
     let mut path = format!("/debug/look?seconds={}&format=evidence", options.seconds);
     if options.addresses {
         path += "&addresses=true";
@@ -37,7 +37,7 @@ pub(crate) fn save(url: &str, file: &Path, options: &Look) -> Result<Exit, CliEr
         ))
     })?;
     terminal::files::replace(file, &text)?;
-    print(&evidence, options.output.format)
+    Ok(evidence)
 }
 
 /// Writes the evidence of a look from outside to the file of `options`, if they name one.
@@ -76,7 +76,12 @@ pub(crate) fn judge(file: &Path, format: Format) -> Result<Exit, CliError> {
     print(&evidence, format)
 }
 
-fn print(evidence: &Evidence, format: Format) -> Result<Exit, CliError> {
+/// Judges evidence, and prints the report.
+///
+/// # Errors
+///
+/// Fails if this program was built without looks from outside, and the evidence is of one.
+pub(crate) fn print(evidence: &Evidence, format: Format) -> Result<Exit, CliError> {
     if evidence.view == View::Outside {
         return print_from_outside(evidence, format);
     }

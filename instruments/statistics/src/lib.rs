@@ -5,6 +5,8 @@
 //! from 1. The interval is Student's (W. S. Gosset, "The probable error of a mean", Biometrika
 //! 6(1), 1908). The tests simulate how often it misses the truth, and METHODOLOGY.md has the tables.
 
+pub mod capacity;
+pub mod condition;
 pub mod counters;
 pub mod metric;
 pub mod profile;

@@ -91,15 +91,15 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Estimates `metric` from rounds; `None` if one of them lacks it or has a zero.
+    /// Estimates `metric` from the rounds that have it; `None` if none has, or one has a zero.
     pub fn of(metric: &Metric, rounds: &[Triplet]) -> Option<Self> {
         let larger_is_better = metric.larger_is_better != Some(false);
         let (mut gains, mut bases, mut changes) =
             (Gains::default(), Gains::default(), Gains::default());
         for round in rounds {
-            let key = &metric.key;
-            let base = [round.base.get(key)?, round.again.get(key)?];
-            let change = [round.change.get(key)?];
+            let Some((base, change)) = of_round(metric, round) else {
+                continue;
+            };
             gains.add(&base, &change, larger_is_better)?;
             bases.add(&[1.0], &base, true)?;
             changes.add(&[1.0], &change, true)?;
@@ -125,6 +125,14 @@ impl Estimate {
     }
 }
 
+/// Returns the figures of a round: those of the two servers of the base, and that of the change. `None` if one of the
+/// three was not measured.
+fn of_round(metric: &Metric, round: &Triplet) -> Option<([f64; 2], [f64; 1])> {
+    let key = &metric.key;
+    let base = [round.base.get(key)?, round.again.get(key)?];
+    Some((base, [round.change.get(key)?]))
+}
+
 fn is_narrow((low, high): &(f64, f64)) -> bool {
     high / low <= WIDEST * WIDEST
 }
@@ -146,14 +154,21 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
         let reason = "too few rounds: give it more time, with --at-most.".to_owned();
         return verdict(Speed::Inconclusive, false, reason);
     }
+    let measured = rounds
+        .iter()
+        .filter(|round| of_round(metric, round).is_some());
+    let measured = measured.count();
+    let lacking = format!(
+        "{} was measured in {measured} of {} rounds; load longer, with --seconds, or let another metric decide.",
+        metric.label,
+        rounds.len()
+    );
     let Some(estimate) = Estimate::of(metric, rounds) else {
-        let reason = format!(
-            "{} was not measured in every round, so no ratio can be formed; load longer, or let \
-             another metric decide.",
-            metric.label
-        );
-        return verdict(Speed::Invalid, false, reason);
+        return verdict(Speed::Invalid, false, lacking);
     };
+    if measured < FIRST_LOOK as usize {
+        return verdict(Speed::Inconclusive, false, lacking);
+    }
     if estimate.is_base_bound && estimate.is_change_bound {
         let reason = format!(
             "{} of both is longer than a slice: take longer slices, with --seconds.",
@@ -194,7 +209,10 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
     } else {
         Speed::Inconclusive
     };
-    let seen = in_words(metric, &estimate);
+    let mut seen = in_words(metric, &estimate);
+    if measured < rounds.len() {
+        seen += &format!(" (measured in {measured} of {} rounds)", rounds.len());
+    }
     match goal {
         Goal::Difference { .. } => {
             let is_good = matches!(word, Speed::Faster | Speed::NoDifference);

@@ -88,6 +88,27 @@ fn what_was_not_measured_or_is_all_noise_is_invalid() {
     assert!(verdict.reason.contains("as good as itself"), "{verdict:?}");
 }
 
+/// Rounds that lack the figure are left out, however many they are.
+#[test]
+fn rounds_without_the_figure_do_not_count() {
+    let with_gaps = |ratio: f64, lacking: usize| {
+        let mut gapped = vec![Triplet::default(); lacking];
+        gapped.extend(rounds(P50, ratio));
+        judge(&metric(P50), MARGIN, &gapped)
+    };
+    for lacking in [1, 9] {
+        assert_eq!(with_gaps(0.5, lacking).kind, Speed::Faster);
+        let said = with_gaps(1.0, lacking).reason;
+        let measured = format!("measured in 7 of {} rounds", 7 + lacking);
+        assert!(said.contains(&measured), "{said}");
+    }
+    let mut few = vec![Triplet::default(); 4];
+    few.extend(rounds(P50, 0.5).into_iter().take(2));
+    let verdict = judge(&metric(P50), MARGIN, &few);
+    assert_eq!(verdict.kind, Speed::Inconclusive);
+    assert!(verdict.reason.contains("measured in 2 of 6"), "{verdict:?}");
+}
+
 /// Returns rounds whose latencies are `base` and `change` ms. A side that is marked has only a lower bound.
 fn latencies(base: (f64, bool), change: (f64, bool)) -> Vec<Triplet> {
     let figures = |(ms, is_lower_bound), noise: f64| {
@@ -195,6 +216,8 @@ struct Machine {
     spread: f64,
     /// Set if a neighbor only ever slows a server down.
     is_lopsided: bool,
+    /// Share of rounds that lack the figure.
+    lacking: f64,
 }
 
 impl Machine {
@@ -250,8 +273,11 @@ impl Rounds for Simulated<'_> {
         let machine = &mut *self.machine;
         let (base, change, again) = (machine.noise(), machine.noise(), machine.noise());
         let change = self.ratio * change;
-        let measured = round(REQUESTS_PER_SECOND, base, change, again);
-        self.rounds.push(measured);
+        let is_lacking = machine.lacking > 0.0 && machine.uniform() < machine.lacking;
+        self.rounds.push(match is_lacking {
+            true => Triplet::default(),
+            false => round(REQUESTS_PER_SECOND, base, change, again),
+        });
         Ok(ControlFlow::Continue(()))
     }
 
@@ -275,6 +301,7 @@ fn thousand(
         random: Pcg64::new(7, 11),
         spread,
         is_lopsided,
+        lacking: 0.0,
     };
     let ended: Vec<_> = (0..1000).map(|_| machine.compare(ratio, goal)).collect();
     let rounds = ended.iter().map(|(_, rounds)| *rounds as f64).sum::<f64>() / 1000.0;
@@ -308,6 +335,21 @@ fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
             assert!(count(Speed::Invalid) <= 30);
         }
     }
+}
+
+#[test]
+fn equal_builds_are_told_apart_no_more_often_if_rounds_lack_the_figure() {
+    let mut machine = Machine {
+        random: Pcg64::new(7, 13),
+        spread: 0.02,
+        is_lopsided: false,
+        lacking: 0.3,
+    };
+    let goal = Goal::Difference { margin: 0.0 };
+    let ended = (0..1000).map(|_| machine.compare(1.0, goal).0.kind);
+    let wrong = ended.filter(|kind| matches!(kind, Speed::Faster | Speed::Slower));
+    let wrong = wrong.count();
+    assert!(wrong <= 20, "{wrong} of 1000");
 }
 
 #[test]

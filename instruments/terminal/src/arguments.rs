@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use engine::traffic::Spacing;
+use statistics::condition::{Condition, NoCondition};
 
 /// Parses a share from 0 to below 1, such as `5%` or `0.05`.
 ///
@@ -45,6 +46,42 @@ pub fn pointer(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err("not a pointer into JSON, such as /generated_at or /items/0/id".to_owned())
+}
+
+/// Parses a condition on the figures of a load, such as `p99 > 100ms`.
+///
+/// # Errors
+///
+/// Fails with a sentence that names right conditions.
+pub fn condition(text: &str) -> Result<Condition, String> {
+    text.parse().map_err(|error: NoCondition| error.to_string())
+}
+
+/// Parses a condition that a search for the capacity can keep, such as `p99 < 100ms`.
+///
+/// # Errors
+///
+/// Fails with a sentence that names a right one.
+pub fn goal(text: &str) -> Result<Condition, String> {
+    let condition = condition(text)?;
+    if condition.is_goal() {
+        return Ok(condition);
+    }
+    Err("a search keeps a latency or the errors below a limit, such as 'p99 < 100ms' or 'errors < 0.1 %'".to_owned())
+}
+
+/// Parses an authentication scheme of HTTP, such as `Bearer`.
+///
+/// # Errors
+///
+/// Fails with a sentence that names a right scheme.
+pub fn scheme(text: &str) -> Result<String, String> {
+    // RFC 9110 allows more characters, and no registered scheme has them.
+    let is_usual = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    if !text.is_empty() && text.bytes().all(is_usual) {
+        return Ok(text.to_owned());
+    }
+    Err("not a scheme of the header Authorization, such as Bearer or Token".to_owned())
 }
 
 /// Returns a parser of numbers in `range`. The message for a wrong number names `such_as` as an example.

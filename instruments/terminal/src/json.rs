@@ -4,6 +4,28 @@ use serde::Serialize;
 
 use crate::exit::CliError;
 
+/// A result with its kind, and the version of the kind's form: it grows when a key goes or changes its meaning, and not
+/// when one is added.
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    schema: String,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+/// Version of all forms of results.
+const VERSION: u32 = 1;
+
+/// Prints `value`, an object, as indented JSON. Its key `schema` has `kind` and the version of the kind's form: `load/1`.
+///
+/// # Errors
+///
+/// Fails if `value` cannot be written as JSON.
+pub fn print_as(kind: &str, value: &impl Serialize) -> Result<(), CliError> {
+    let schema = format!("{kind}/{VERSION}");
+    print(&Versioned { schema, value })
+}
+
 /// Prints `value` as indented JSON.
 ///
 /// # Errors

@@ -15,4 +15,4 @@ pub mod output;
 pub mod progress;
 pub mod testing;
 
-pub use self::out::{lost, put, tell};
+pub use self::out::{Tone, coloured, lost, put, tell};

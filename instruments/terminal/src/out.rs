@@ -5,7 +5,7 @@
 //! text, or write to the clipboard. Other characters hide text or turn its direction. Of all these only line ends, tabs and
 //! colours pass.
 
-use std::fmt::Arguments;
+use std::fmt::{Arguments, Display};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 
@@ -27,6 +27,28 @@ pub fn tell(text: Arguments<'_>) {
     let text = text.to_string();
     // If standard error fails, there is no other place to report it.
     let _ = anstream::stderr().write_all(harmless(&text).as_bytes());
+}
+
+/// Meaning of a verdict, which gives it its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Green.
+    Good,
+    /// Red.
+    Bad,
+    /// Yellow.
+    Unsure,
+}
+
+/// Returns a verdict in bold letters and its colour. [`put`] and [`tell`] leave colours out where nothing shows them, and if
+/// `NO_COLOR` is set.
+pub fn coloured(verdict: &dyn Display, tone: Tone) -> String {
+    let colour = match tone {
+        Tone::Good => 32,
+        Tone::Bad => 31,
+        Tone::Unsure => 33,
+    };
+    format!("{ESCAPE}1;{colour}m{verdict}{ESCAPE}0m")
 }
 
 /// Returns `text` with its colours as they are, and everything else through [`printable`].

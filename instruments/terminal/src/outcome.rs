@@ -46,12 +46,17 @@ pub fn figures_of(outcome: &Outcome) -> String {
     let time = Duration::from_secs_f64(outcome.seconds);
     let mut lines = vec![
         format!(
-            "{} requests/s over {:.1} s: {} right answers, {} wrong, {} failed, {} unfinished",
-            figures::count(outcome.requests_per_second),
+            "{} requests/s over {:.1} s: {} right answers, {} wrong, {} failed{}, {} unfinished",
+            figures::count(outcome.completed as f64 / outcome.seconds),
             time.as_secs_f64(),
             outcome.completed,
             outcome.wrong_answers,
             outcome.error_count(),
+            if outcome.wrong_answers + outcome.error_count() > 0 {
+                " (warm-up included)"
+            } else {
+                ""
+            },
             outcome.unfinished,
         ),
         format!(
@@ -100,7 +105,10 @@ pub fn figures_of(outcome: &Outcome) -> String {
         lines.push(unanswered.to_string());
     }
     if let Some(wrong) = &outcome.first_wrong_answer {
-        lines.push(format!("first wrong answer: {wrong}"));
+        lines.push(match &outcome.first_wrong_request {
+            Some(request) => format!("first wrong answer, to {request}: {wrong}"),
+            None => format!("first wrong answer: {wrong}"),
+        });
     }
     if let Some(code) = outcome.exit_code {
         lines.push(match code {

@@ -78,9 +78,7 @@ impl Terminal {
     fn tick(&self, progress: Progress) {
         if let Some(line) = &self.line {
             let share = progress.elapsed.as_secs_f64() / progress.total.as_secs_f64().max(1e-9);
-            // The value is between 0 and 1,000: it has no sign, and the bar shows no fractions.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            line.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
+            line.set_position(position(share));
             let label = self.label.borrow();
             // Writing to a String cannot fail.
             let mut message = format!("{label}: {} requests", progress.completed);
@@ -111,6 +109,36 @@ impl Terminal {
         }
     }
 
+    /// Does `work`, which takes about `time`, and shows how much of that has passed.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `work` does.
+    pub fn during<T: Send>(
+        &self,
+        what: &str,
+        time: Duration,
+        work: impl FnOnce() -> T + Send,
+    ) -> T {
+        let Some(line) = &self.line else {
+            return work();
+        };
+        line.set_message(printable(what));
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let working = scope.spawn(work);
+            while !working.is_finished() {
+                let share = began.elapsed().as_secs_f64() / time.as_secs_f64().max(1e-9);
+                line.set_position(position(share));
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            match working.join() {
+                Ok(done) => done,
+                Err(panicked) => std::panic::resume_unwind(panicked),
+            }
+        })
+    }
+
     /// Prints lines above the live one.
     pub fn say(&self, text: &str) {
         let text = printable(text);
@@ -119,6 +147,13 @@ impl Terminal {
             None => eprintln!("{text}"),
         }
     }
+}
+
+/// Returns the place of a live line's bar for a share of its work.
+// The value is between 0 and 1,000: it has no sign, and the bar shows no fractions.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn position(share: f64) -> u64 {
+    (share.clamp(0.0, 1.0) * 1000.0) as u64
 }
 
 impl Drop for Terminal {

@@ -126,7 +126,7 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
         Format::Human => println!("{}", outcome.text()),
         Format::Json => {
             eprintln!("{}", outcome.text());
-            json::print(&outcome)?;
+            json::print_as("bisect", &outcome)?;
         }
     }
     Ok(match outcome.verdict {

@@ -79,7 +79,7 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         options, &traffic, deciding, &mut sides, &generator, &interrupt, &terminal,
     );
     drop(terminal);
-    let compared = match compared {
+    let mut compared = match compared {
         Ok(mut compared) => {
             compared.notes.extend(of_log);
             compared
@@ -92,6 +92,7 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         }
         Err(error) => return Err(error),
     };
+    compared.notes.extend(requests::repeats(&traffic));
     let comparison = Comparison::new(
         &compared.verdict,
         &compared.notes,
@@ -111,6 +112,8 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         load: &load_in_words(&options.how, &traffic, &compared),
         environment: &environment,
         command: &typed(),
+        margin: options.how.margin,
+        is_running: !options.running.is_empty(),
     };
     write(options, &comparison, &page, &folder)?;
     Ok(exit(options, &compared.verdict))
@@ -139,7 +142,7 @@ fn write(
         }
         Format::Json => {
             eprintln!("{}\nreport: {}", comparison.text(), file.display());
-            json::print(comparison)?;
+            json::print_as("comparison", comparison)?;
         }
     }
     Ok(())
@@ -510,7 +513,7 @@ fn load_in_words(how: &Comparing, traffic: &Traffic, compared: &Compared) -> Str
 }
 
 /// Returns the command line, quoted so that it can be typed again.
-fn typed() -> String {
+pub(super) fn typed() -> String {
     let mut line = program::running().name.clone();
     let words = std::env::args().skip(1);
     for word in words.skip_while(|word| word == "workshop") {

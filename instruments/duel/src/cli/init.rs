@@ -9,6 +9,7 @@ use terminal::exit::{CliError, Exit};
 use terminal::files;
 use terminal::git::Git;
 
+use super::config;
 use super::revision::repository;
 use crate::cli::options::Init;
 
@@ -32,8 +33,6 @@ const FRAMEWORKS: [&str; 10] = [
     "tonic",
     "warp",
 ];
-/// Load to begin with, which the reader replaces.
-const REQUESTS: &str = "--get / --users 50";
 
 /// Writes both workflows, and prints what to check.
 pub(super) fn run(options: &Init) -> Result<Exit, CliError> {
@@ -41,14 +40,19 @@ pub(super) fn run(options: &Init) -> Result<Exit, CliError> {
     let found = Found::of(&root, options)?;
     let branch = default_branch(&Git::at(&root)?);
     let compare = found.workflow(&branch, options);
-    for file in [COMPARE_FILE, COMMENT_FILE] {
+    let options_file = found.options();
+    for file in [COMPARE_FILE, COMMENT_FILE, config::FILE] {
         if !options.force && root.join(file).exists() {
             return Err(CliError::usage(format!(
                 "{file} is there already; look at it, and say --force to write it anew"
             )));
         }
     }
-    for (file, text) in [(COMPARE_FILE, &*compare), (COMMENT_FILE, COMMENT)] {
+    for (file, text) in [
+        (COMPARE_FILE, &*compare),
+        (COMMENT_FILE, COMMENT),
+        (config::FILE, &*options_file),
+    ] {
         files::replace(&root.join(file), text)?;
         println!("wrote {file}");
     }
@@ -60,10 +64,10 @@ pub(super) fn run(options: &Init) -> Result<Exit, CliError> {
             "Put the address of duel's action into the line `uses: OWNER/REPOSITORY/…` of {COMPARE_FILE}."
         );
     }
-    let Found { build, run, .. } = &found;
     println!(
-        "Replace `--get /` by what your users ask for, then try it here:\n    duel compare --base git:{branch}...HEAD --change \
-         git:HEAD --build '{build}' --run '{run}' {REQUESTS}"
+        "Put what your users ask for into {}, in place of `/`. Then try it here:\n    duel compare --base \
+         git:{branch}...HEAD --change git:HEAD",
+        config::FILE
     );
     Ok(Exit::Good)
 }
@@ -113,6 +117,17 @@ impl Found {
         })
     }
 
+    /// Returns the file of options that each command here reads.
+    fn options(&self) -> String {
+        let text = |text: &str| Value::from(text).to_string();
+        format!(
+            "# Options of `duel compare`, `duel bisect` and `duel load` in this folder. Those of a command line come before them, \
+             and\n# a table such as [load] has those of one command.\nbuild = {}\nrun = {}\nget = [\"/\"]\nusers = 50\n",
+            text(&self.build),
+            text(&self.run)
+        )
+    }
+
     fn workflow(&self, branch: &str, options: &Init) -> String {
         let mut text = String::new();
         for line in COMPARE.lines() {
@@ -128,9 +143,6 @@ impl Found {
                     Some(action) => Some(action.clone()),
                     None => own_action(),
                 },
-                "build" => Some(quoted(&self.build)),
-                "run" => Some(quoted(&self.run)),
-                "requests" => Some(quoted(REQUESTS)),
                 _ => None,
             };
             match own {
@@ -251,12 +263,16 @@ mod tests {
         for line in [
             "    branches: [\"trunk\"]",
             "        uses: me/tools/instruments/duel@0123",
-            "          run: \"X=\\\"1\\\" ./target/release/shop\"",
-            "          requests: \"--get / --users 50\"",
             "          at-most-slower: 10%",
         ] {
             assert!(text.lines().any(|one| one == line), "no `{line}` in {text}");
         }
         assert_eq!(text.lines().count(), COMPARE.lines().count());
+        let options: toml::Table = found.options().parse().unwrap();
+        assert_eq!(
+            options["run"].as_str(),
+            Some("X=\"1\" ./target/release/shop")
+        );
+        assert_eq!(options["build"].as_str(), Some("cargo build --release"));
     }
 }

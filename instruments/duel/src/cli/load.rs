@@ -6,14 +6,15 @@ use std::thread;
 use children::Interrupt;
 use engine::answers::{self, AnswerError, Asked, Learnt};
 use engine::event::Event;
-use engine::load::{GeneratorError, TrafficOutcome};
+use engine::load::TrafficOutcome;
 use engine::outcome::{Latency, Outcome};
 use engine::placement::Placement;
 use engine::traffic::Traffic;
 use serde::Serialize;
+use statistics::condition::{Condition, Figure};
 use statistics::figures;
 
-use super::scripts;
+use super::{find, scripts};
 use crate::cli::by_locust::{self, ByLocust};
 use crate::cli::options::{Format, Load};
 use crate::cli::requests::{self, Target};
@@ -30,6 +31,8 @@ struct Loaded {
     #[serde(flatten)]
     outcome: Outcome,
     routes: Vec<Told>,
+    /// Conditions of `--fail-if` that were met, in words.
+    failed_if: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -40,14 +43,17 @@ struct Told {
     latency: Latency,
 }
 
-/// Sends the load to the service, and prints the outcome.
+/// Users of a load, unless the options say.
+const USERS: u32 = 50;
+
+/// Sends the load to the service, and prints the outcome; or searches for the service's capacity.
 pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     let mut target = Target::of("URL", &options.url, &options.sent)?;
     let (specs, of_log) = specs(&target, options)?;
     let mut traffic = requests::traffic(
         &options.sent,
         &specs,
-        options.users,
+        options.users.unwrap_or(USERS),
         (options.rate, options.think),
         options.seconds,
     )?;
@@ -72,11 +78,15 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     for sentence in &learnt.advice {
         terminal.say(sentence);
     }
-    let mut notes = [of_log, learnt.notes.clone()].concat();
+    let mut notes = [of_log, learnt.notes()].concat();
     if options.sent.insecure {
         notes.push(requests::UNCHECKED.to_owned());
     }
     notes.extend(requests::repeats(&traffic));
+    if !options.find.is_empty() {
+        drop(terminal);
+        return find::run(options, &target.server, &traffic, notes, &interrupt);
+    }
     write_scripts(&target, &specs, &traffic, options)?;
     terminal.show(Event::Begins(1, 1, &options.url));
     let (look_at, seconds) = (options.look.clone(), options.seconds);
@@ -113,8 +123,14 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
             .notes
             .extend(look::inside(&said, loaded.outcome.latency.mean_ms));
     }
+    for condition in &options.fail_if {
+        if let Some(failure) = failure(condition, &loaded.outcome) {
+            is_right = false;
+            loaded.failed_if.push(failure);
+        }
+    }
     match options.output.format {
-        Format::Json => json::print(&loaded)?,
+        Format::Json => json::print_as("load", &loaded)?,
         Format::Human => print!("{}", table(&loaded)),
     }
     let exit = exit_of(&loaded.outcome);
@@ -135,14 +151,7 @@ fn embedded(
         progress: Some(&show),
     };
     let outcome = engine::load::run(target.server.clone(), traffic, &settings);
-    outcome.map_err(|error| match error {
-        GeneratorError::Interrupted => CliError::interrupted(),
-        GeneratorError::Unreachable { target, reason } => CliError::new(
-            Exit::Invalid,
-            format!("the service at {target} takes no connections any more: {reason}"),
-        ),
-        other => CliError::new(Exit::Invalid, other),
-    })
+    outcome.map_err(find::failed)
 }
 
 /// Returns the requests that the options name, each with the URL's host, and notes on those of an access log.
@@ -260,9 +269,34 @@ impl Loaded {
         Self {
             outcome,
             routes,
+            failed_if: Vec::new(),
             notes,
         }
     }
+}
+
+/// Says how the outcome meets a condition under which the load fails; `None` if it does not. A latency that is only known
+/// to be longer than some time may meet the condition, so it fails.
+fn failure(condition: &Condition, outcome: &Outcome) -> Option<String> {
+    let all =
+        outcome.completed + outcome.unfinished + outcome.error_count() + outcome.wrong_answers;
+    let faults = outcome.error_count() + outcome.wrong_answers;
+    let (value, is_lower_bound) = match condition.figure() {
+        Figure::Latency(quantile) => match outcome.latency.point(quantile) {
+            Some(point) => (point.ms, point.is_lower_bound),
+            None => return Some(format!("{condition}: it was not measured")),
+        },
+        Figure::Errors => (faults as f64 / all.max(1) as f64, false),
+        Figure::Rate => (outcome.completed as f64 / outcome.seconds, false),
+    };
+    if !is_lower_bound && !condition.is_met_by(value) {
+        return None;
+    }
+    Some(format!(
+        "{condition}: it is {}{}",
+        figures::over(is_lower_bound),
+        condition.value(value)
+    ))
 }
 
 /// Formats the latency at `quantile` (0 to 1).
@@ -292,6 +326,9 @@ fn table(loaded: &Loaded) -> String {
                 at(&route.latency, 0.99)
             );
         }
+    }
+    for failure in &loaded.failed_if {
+        let _ = writeln!(text, "failed by --fail-if {failure}");
     }
     for note in &loaded.notes {
         let _ = writeln!(text, "{note}");

@@ -4,10 +4,45 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use terminal::arguments::{number, pointer, share, spacing, times};
+use statistics::capacity::LONGEST_S;
+use statistics::condition::Condition;
+use terminal::arguments::{condition, goal, number, pointer, scheme, share, spacing, times};
 pub(crate) use terminal::output::{Format, Output};
 
 use engine::traffic::Spacing;
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  Two commits, the base being where this branch left main:
+    duel compare --base git:main...HEAD --change git:HEAD --run './target/release/shop --port {port}' \\
+        --get '/checkout/{1..5000}' --users 100
+  Two commands:
+    duel compare --base './old --port {port}' --change './new --port {port}' --get / --get '/search?q=tea x3'
+  Two servers that run, by their latency at a rate:
+    duel compare --running http://127.0.0.1:8080 http://127.0.0.1:8081 --get / --rate 200 --metric p99_ms
+  Accept up to 3 % slower, and tell a noisy machine from a slower build:
+    duel compare … --at-most-slower 3% --inconclusive fail
+
+Exit codes: 0 faster or no difference, 1 slower or inconclusive, 2 wrong usage, 3 invalid, 4 inconclusive with
+--inconclusive fail, 130 Ctrl-C";
+
+const BISECT_EXAMPLES: &str = "\
+Example:
+    duel bisect --good v1.4 --bad HEAD --run './target/release/shop --port {port}' --get '/checkout/{1..5000}'";
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  50 users who ask again at once, for ten seconds:
+    duel load http://127.0.0.1:8080 --get '/checkout/{1..5000} x20' --get '/search?q=tea'
+  200 requests per second at random moments; exit code 1 if the p99 is over 100 ms:
+    duel load http://127.0.0.1:8080/checkout/1 --rate 200 --fail-if 'p99 > 100ms'
+  The highest rate at which the p99 stays below 100 ms, and what the limit is:
+    duel load http://127.0.0.1:8080/checkout/1 --find 'p99 < 100ms' --look http://127.0.0.1:6060
+  A login whose token goes into each request:
+    duel load http://127.0.0.1:8080/mine --login 'POST /login' --login-body @me.json --login-token /token
+
+Exit codes: 0 good, 1 wrong or failed answers, or a condition of --fail-if, 2 wrong usage, 3 a service that hangs or
+refuses connections, a generator at its limit, or a capacity that drifts, 130 Ctrl-C";
 
 /// Requests to a service, and their right answers.
 #[derive(Debug, PartialEq, Args)]
@@ -37,13 +72,23 @@ pub(crate) struct Sent {
     /// Body of the login, `@FILE` to read it
     #[arg(long, value_name = "TEXT", requires = "login")]
     pub login_body: Option<String>,
-    /// Place of a token in the login's answer, such as `/token`; all others carry it as `Authorization: Bearer …`
+    /// Place of a token in the login's answer, such as `/token`; all others carry it in the header `Authorization`
     #[arg(long, value_name = "POINTER", requires = "login", value_parser = pointer)]
     pub login_token: Option<String>,
+    /// Scheme before that token: `Bearer`, `Token`, …
+    #[arg(
+        long,
+        value_name = "SCHEME",
+        requires = "login_token",
+        default_value = "Bearer"
+    )]
+    #[arg(value_parser = scheme)]
+    pub login_scheme: String,
     /// Spacing of the requests of --rate and of the bystander: at random moments, or in even steps
     #[arg(long, value_name = "HOW", default_value = "poisson", value_parser = spacing())]
     pub arrivals: Spacing,
-    /// Repeats the random moments and values of an earlier run, which printed its seed [default: a fresh one]
+    /// Repeats the random moments and values of an earlier run, and which answers it compared: it printed its seed
+    /// [default: a fresh one]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u32>,
     /// A path that gets requests at a steady rate beside the load, to see how other routes suffer from it
@@ -59,14 +104,14 @@ pub(crate) struct Sent {
     #[arg(value_parser = number(1.0..=10_000.0, "200"))]
     pub bystander_rate: f64,
     /// HTTPS: trust the certificate authorities of this file (PEM), and no others
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide = !cfg!(feature = "tls"))]
     pub cacert: Option<PathBuf>,
     /// HTTPS: check no certificate, for a service that made its own
-    #[arg(long, conflicts_with = "cacert")]
+    #[arg(long, conflicts_with = "cacert", hide = !cfg!(feature = "tls"))]
     pub insecure: bool,
     /// HTTP/2, which the service must speak: negotiated by ALPN in HTTPS, assumed in plain HTTP.
     /// Each user has a connection of its own, with one request on it at a time
-    #[arg(long)]
+    #[arg(long, hide = !cfg!(feature = "http2"))]
     pub http2: bool,
     /// A new connection for each request
     #[arg(long)]
@@ -129,6 +174,7 @@ pub(crate) struct Workers {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct Compare {
     /// A command that starts the service without the change, with `{port}` or the variable PORT to listen
     /// on; or `git:REVISION`
@@ -140,8 +186,6 @@ pub(crate) struct Compare {
     /// Instead: addresses of base and change, if both run already; they are not pinned
     #[arg(long, value_name = "URL", num_args = 2, conflicts_with_all = ["base", "change"])]
     pub running: Vec<String>,
-    #[command(flatten)]
-    pub how: Comparing,
     /// Load generator: embedded, or locust
     #[arg(long, value_enum, default_value_t = With::Embedded)]
     pub with: With,
@@ -187,6 +231,8 @@ pub(crate) struct Compare {
     /// Also write a summary for a pull request
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub how: Comparing,
 }
 
 /// Options of everything that compares builds: how to build, start, load and judge them.
@@ -218,8 +264,6 @@ pub(crate) struct Comparing {
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     #[arg(value_parser = number(0.1..=20.0, "1"))]
     pub seconds: f64,
-    #[command(flatten)]
-    pub sent: Sent,
     /// Metric that decides [default: `requests_per_second`, with --rate `p50_ms`]
     #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
     pub metric: Option<String>,
@@ -228,10 +272,14 @@ pub(crate) struct Comparing {
     pub margin: f64,
     #[command(flatten)]
     pub output: Output,
+    // The heading of these options would pass to all that follow.
+    #[command(flatten)]
+    pub sent: Sent,
 }
 
 /// A search for the commit that made a service slower.
 #[derive(Debug, Args)]
+#[command(after_help = BISECT_EXAMPLES)]
 pub(crate) struct Bisect {
     /// A revision that is fast enough
     #[arg(long, value_name = "REVISION")]
@@ -239,8 +287,6 @@ pub(crate) struct Bisect {
     /// A later revision that is slower; between them, only first parents count, so a merge is one commit
     #[arg(long, value_name = "REVISION")]
     pub bad: String,
-    #[command(flatten)]
-    pub how: Comparing,
     /// Probability at which a commit counts as found, from 0.5 to 0.99
     #[arg(
         long,
@@ -254,23 +300,45 @@ pub(crate) struct Bisect {
     #[arg(long, value_name = "SECONDS", default_value_t = 3600.0)]
     #[arg(value_parser = number(1.0..=86_400.0, "3600"))]
     pub at_most: f64,
+    #[command(flatten)]
+    pub how: Comparing,
 }
 
 /// A load on one service.
 #[derive(Debug, Args)]
+#[command(after_help = LOAD_EXAMPLES)]
 pub(crate) struct Load {
     /// Address of the service, `http://127.0.0.1:8080`; with a path, if that is the only request
     #[arg(value_name = "URL")]
     pub url: String,
-    /// Simultaneous users
-    #[arg(long, default_value_t = 50, value_parser = number(1_u32..=1_000_000, "200"))]
-    pub users: u32,
+    /// Simultaneous users [default: 50; with --find as many as the limit needs]
+    #[arg(long, value_parser = number(1_u32..=1_000_000, "200"))]
+    pub users: Option<u32>,
     /// Seconds that a user thinks between an answer and the next request
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = number(0.0..=3600.0, "0.5"))]
     pub think: f64,
-    /// Open loop: this many requests per second on a schedule, whatever the answers do
+    /// Open loop: this many requests per second on a schedule, whatever the answers do; with --find, the first rate
     #[arg(long, value_name = "PER SECOND", conflicts_with = "think", value_parser = number(0.01..=1_000_000.0, "500"))]
     pub rate: Option<f64>,
+    /// Find the highest rate at which this holds: 'p99 < 100ms', 'p95 < 1s', 'errors < 0.1 %'. May be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = goal, help_heading = "Limits")]
+    #[arg(conflicts_with_all = ["think", "k6", "locust", "judge", "fail_if", "bystander"])]
+    pub find: Vec<Condition>,
+    /// Seconds after which the search ends
+    #[arg(long, value_name = "SECONDS", default_value_t = LONGEST_S, requires = "find", help_heading = "Limits")]
+    #[arg(value_parser = number(5.0..=LONGEST_S, "120"))]
+    pub at_most: f64,
+    /// Folder for the report of the search [default: target/duel]
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        requires = "find",
+        help_heading = "Limits"
+    )]
+    pub report: Option<PathBuf>,
+    /// Exit with 1 if this holds: 'p99 > 100ms', 'errors > 1 %', 'rate < 500'. May be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = condition, help_heading = "Limits")]
+    pub fail_if: Vec<Condition>,
     /// Seconds of recorded load
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     #[arg(value_parser = number(0.1..=3600.0, "10"))]
@@ -343,6 +411,8 @@ pub(crate) enum Bodies {
 pub(crate) enum With {
     /// The workshop's own, which needs nothing installed
     Embedded,
+    /// Refused with the way to it: k6 sends the script that --k6 writes
+    #[value(hide = true)]
     K6,
     Locust,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::load::{Protocol, Tls};
-use engine::login::Login;
+use engine::login::{Login, Token};
 use engine::traffic::{Arrivals, Paced, Part, Route, Rule, Spacing, Traffic, fresh_seed};
 use engine::url::Url;
 use http::{HeaderName, HeaderValue};
@@ -140,7 +140,10 @@ pub(crate) fn login(sent: &Sent) -> Result<Option<Login>, CliError> {
     }
     Ok(Some(Login {
         request,
-        token: sent.login_token.clone(),
+        token: sent.login_token.clone().map(|pointer| Token {
+            pointer,
+            scheme: sent.login_scheme.clone(),
+        }),
     }))
 }
 
@@ -202,7 +205,7 @@ pub(crate) fn traffic(
             spacing: sent.arrivals,
         });
     }
-    let mut traffic = Traffic {
+    Ok(Traffic {
         routes: routes.into(),
         bystander,
         arrivals: match rate {
@@ -218,13 +221,9 @@ pub(crate) fn traffic(
         warm_up: Duration::from_secs_f64(sent.warm_up),
         duration: Duration::from_secs_f64(seconds),
         time_out: Duration::from_secs_f64(sent.time_out),
-        seed: sent.seed.unwrap_or_default().into(),
+        seed: sent.seed.unwrap_or_else(fresh_seed).into(),
         ..Traffic::closed([], users)
-    };
-    if sent.seed.is_none() && has_random_moments(&traffic) {
-        traffic.seed = fresh_seed().into();
-    }
-    Ok(traffic)
+    })
 }
 
 /// Returns whether some of a load's requests are due at random moments.
@@ -242,13 +241,19 @@ fn has_random_moments(traffic: &Traffic) -> bool {
     }
 }
 
-/// Returns a note on the seed that repeats the random moments of a load; `None` if it has none.
+/// Returns a note on the seed that repeats the random moments and values of a load; `None` if it has neither.
 pub(crate) fn repeats(traffic: &Traffic) -> Option<String> {
-    if !has_random_moments(traffic) {
-        return None;
-    }
+    let drawn = match (
+        has_random_moments(traffic),
+        traffic.routes.iter().any(|route| route.requests.len() > 1),
+    ) {
+        (true, true) => "moments and values of requests",
+        (true, false) => "moments of requests",
+        (false, true) => "values of requests",
+        (false, false) => return None,
+    };
     Some(format!(
-        "requests were sent at random moments; --seed {} repeats them",
+        "{drawn} were drawn at random; --seed {} repeats them.",
         traffic.seed
     ))
 }

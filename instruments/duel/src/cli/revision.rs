@@ -338,10 +338,18 @@ pub(super) fn commit(git: &Git, option: &str, revision: &str) -> Result<Commit, 
         let asked = format!("{revision}^{{commit}}");
         hash = git.ask(["rev-parse", "--verify", "--quiet", &asked]);
     }
-    match hash {
-        Some(hash) => Commit::of(git, &hash),
-        None => Err(CliError::usage(format!("{option}{revision}: {none}"))),
+    if let Some(hash) = hash {
+        return Commit::of(git, &hash);
     }
+    let elsewhere = format!("refs/remotes/origin/{revision}");
+    let on_origin = git.ask(["rev-parse", "--verify", "--quiet", &elsewhere]);
+    let advice = match on_origin {
+        Some(_) => format!("; origin has a branch of this name: write origin/{revision}"),
+        None => String::new(),
+    };
+    Err(CliError::usage(format!(
+        "{option}{revision}: {none}{advice}"
+    )))
 }
 
 /// Returns the root of the repository that this folder lies in, and the path from there to this folder.

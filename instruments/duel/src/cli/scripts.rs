@@ -106,7 +106,8 @@ fn login(login: &Login) -> Value {
         path => request.path.as_str(),
         body => body(request.body.as_deref()),
         headers => headers(&request.headers),
-        token => token.as_ref().map(|pointer| list(&names(pointer))),
+        token => token.as_ref().map(|token| list(&names(&token.pointer))),
+        scheme => token.as_ref().map(|token| token.scheme.as_str()),
     }
 }
 
@@ -172,6 +173,7 @@ fn headers(headers: &[(String, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::login::Token;
     use engine::traffic::Request;
 
     /// Compares the scripts of three loads with those in `tests/scripts`, which `UPDATE_EXPECT=1` writes.
@@ -211,7 +213,10 @@ mod tests {
                 body: Some("{\"name\": \"me\"}".into()),
                 ..Request::get("/login")
             },
-            token: Some("/data/token".to_owned()),
+            token: Some(Token {
+                pointer: "/data/token".to_owned(),
+                scheme: "Bearer".to_owned(),
+            }),
         };
         let cookie = Login {
             request: Request::get("/login"),

@@ -162,6 +162,17 @@ fn whom_nobody_trusts_is_told_before_the_load() {
     }
 }
 
+#[test]
+fn plain_http_to_a_port_that_speaks_tls_is_told() {
+    let servers = Servers::new();
+    let port = servers.serve(LOCALHOST);
+    for command in ["load", "look"] {
+        let said = servers.run(&format!("{command} http://localhost:{port}"));
+        assert_eq!(said.code, Some(3), "{said:?}");
+        assert!(said.err.contains("HTTPS is spoken there"), "{said:?}");
+    }
+}
+
 /// curl takes such a certificate, too.
 #[test]
 fn a_self_signed_certificate_is_taken_for_the_host_that_it_names() {

@@ -26,7 +26,8 @@ fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
     );
     let value: Value = serde_json::from_str(&said.out).unwrap();
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
-    let expected = "base change counters effect left_out metrics reason rounds seconds verdict";
+    let expected =
+        "base change counters effect left_out metrics reason rounds schema seconds verdict";
     assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
     let verdict = value["verdict"].as_str().unwrap();
     let code = match verdict {
@@ -396,6 +397,62 @@ fn a_load_at_a_rate_prints_the_seed_that_repeats_it() {
     let (_, others) = load(&format!("--seed {other}"));
     let sent = sent.min(others.len());
     assert_ne!(first[..sent], others[..sent]);
+}
+
+#[test]
+fn a_load_fails_if_its_condition_holds() {
+    let project = Project::new();
+    let running = Running::start("--delay-ms 2");
+    let load = |line: &str| {
+        let short = "--get / --seconds 0.3 --warm-up 0 --users 3";
+        project.run(&format!("load {} {short} {line}", running.1))
+    };
+    let said = load("--fail-if 'p50 > 1ms' --fail-if 'rate > 1000000'");
+    // If other programs leave the generator no CPU, the run is invalid.
+    assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
+    let words = "failed by --fail-if p50 > 1.00 ms: it is ";
+    assert!(
+        said.out.contains(words) && !said.out.contains("--fail-if rate"),
+        "{said:?}"
+    );
+    let said = load("--fail-if 'p50 > 600s' --fail-if 'errors > 1 %'");
+    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    for (wrong, word) in [
+        ("--fail-if 'p99 > 100'", "'p99 < 100ms'"),
+        ("--fail-if p99", "neither < nor >"),
+        (
+            "--find 'p99 > 100ms'",
+            "keeps a latency or the errors below",
+        ),
+        ("--find 'rate < 100'", "keeps a latency or the errors below"),
+        ("--find 'p99 < 1s' --think 1", "cannot be used with"),
+    ] {
+        told(&load(wrong), 2, &[word]);
+    }
+}
+
+/// Four users who get their answers after 20 ms take 200 requests per second. A busy machine lets them take fewer.
+#[test]
+fn a_search_finds_a_rate_that_the_service_sustains() {
+    let project = Project::new();
+    let running = Running::start("--delay-ms 20");
+    let said = project.run(&format!(
+        "load {} --get / --find 'p90 < 200ms' --users 4 --at-most 20 --format json",
+        running.1
+    ));
+    assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
+    let value: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(value["schema"], "capacity/1");
+    assert_eq!(value["conditions"][0], "p90 < 200 ms");
+    let steps = value["steps"].as_array().unwrap();
+    assert!(!steps.is_empty());
+    for step in steps {
+        let (holds, rate) = (step["holds"] == true, step["rate"].as_f64().unwrap());
+        assert!(!holds || rate < 250.0, "{step}");
+        assert_eq!(holds, step["missed"].is_null(), "{step}");
+    }
+    let report = fs::read_to_string(project.path("target/duel/capacity.html")).unwrap();
+    assert!(report.contains("requests/s") && !report.contains("http://"));
 }
 
 #[test]

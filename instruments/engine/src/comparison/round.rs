@@ -39,7 +39,7 @@ pub(super) const DISTURBED: f64 = 0.1;
 pub(super) const SLICES: usize = 2;
 pub(super) const BASE: usize = statistics::Side::Base as usize;
 pub(super) const CHANGE: usize = statistics::Side::Change as usize;
-const AGAIN: usize = statistics::Side::Again as usize;
+pub(super) const AGAIN: usize = statistics::Side::Again as usize;
 
 /// Names of the three servers, in their order.
 pub(super) const NAMES: [&str; 3] = ["base", "change", "base (again)"];
@@ -397,8 +397,9 @@ fn fault(outcome: &TrafficOutcome) -> Option<String> {
 fn fault_of_group(group: &GroupOutcome) -> Option<String> {
     if group.wrong_answers > 0 {
         return Some(format!(
-            "gave {}, the first {:?}; a service must be right before it is fast.",
+            "gave {}, the first to {}: {:?}; a service must be right before it is fast.",
             figures::things(group.wrong_answers, "wrong answer"),
+            group.first_wrong_request.as_deref().unwrap_or_default(),
             group.first_wrong_answer.as_deref().unwrap_or_default()
         ));
     }

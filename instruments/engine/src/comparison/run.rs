@@ -11,7 +11,7 @@ use statistics::verdict::{Speed, judge};
 use statistics::{FIRST_LOOK, Side};
 
 use super::asked::{Comparison, ComparisonError, LeftOut};
-use super::round::{BASE, CHANGE, DISTURBED, Spoilt};
+use super::round::{AGAIN, BASE, CHANGE, DISTURBED, Spoilt};
 use crate::answers::Learnt;
 use crate::event::Event;
 use crate::traffic::Traffic;
@@ -20,7 +20,7 @@ use crate::traffic::Traffic;
 pub(super) struct Run<'c> {
     comparison: &'c Comparison<'c>,
     began: Instant,
-    learnt: Learnt,
+    pub(super) learnt: Learnt,
     has_counters: bool,
     /// Load of each slice.
     pub(super) traffic: Traffic,
@@ -127,6 +127,9 @@ impl Rounds for Run<'_> {
         let mut servers = comparison.start(order)?;
         // All servers of a round get the same seed, and each round gets another.
         self.traffic.seed = comparison.traffic.seed.wrapping_add(u64::from(number));
+        let asked = [BASE, CHANGE, AGAIN].map(|index| comparison.asked(&servers, index));
+        self.learnt
+            .compare_more(asked.each_ref(), &mut self.traffic)?;
         let (round, fault) = comparison.round(
             number,
             order,

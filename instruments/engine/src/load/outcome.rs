@@ -37,6 +37,8 @@ pub struct GroupOutcome {
     pub wrong_answers: u64,
     /// The first wrong body, shortened.
     pub first_wrong_answer: Option<String>,
+    /// Method and path of the request that it answered.
+    pub first_wrong_request: Option<String>,
     /// Number of requests that were wanted, and neither answered nor failed when the load ended.
     pub unfinished: u64,
     /// Right answers in each second of the recorded span.
@@ -50,13 +52,15 @@ pub struct GroupOutcome {
 impl GroupOutcome {
     pub(super) fn of(mut record: Record, seconds: f64) -> Self {
         let unfinished = record.routes.iter().map(|route| route.latency.unanswered());
+        let (first_wrong_answer, first_wrong_request) = record.first_wrong.take().unzip();
         Self {
             completed: record.completions.count,
             right_in_all: record.right_in_all(),
             requests_per_second: record.completions.per_second(seconds),
             errors: record.errors(),
             wrong_answers: record.wrong_answers,
-            first_wrong_answer: record.first_wrong_answer.take(),
+            first_wrong_answer,
+            first_wrong_request,
             unfinished: unfinished.sum(),
             per_second: std::mem::take(&mut record.per_second),
             phases: match record.tally {
@@ -163,6 +167,7 @@ impl From<TrafficOutcome> for Outcome {
             service_latency,
             per_second: users.per_second,
             first_wrong_answer: users.first_wrong_answer,
+            first_wrong_request: users.first_wrong_request,
             bystander: outcome.bystander.map(bystander),
             phases: users.phases,
         }

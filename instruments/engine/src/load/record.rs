@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::CreationError;
+use hyper::Request;
+use hyper::body::Bytes;
 
 use super::failure::Failure;
 use super::latencies::Latencies;
@@ -20,7 +22,8 @@ pub(super) struct Record {
     pub(super) per_second: Vec<u64>,
     failures: HashMap<Failure, u64>,
     pub(super) wrong_answers: u64,
-    pub(super) first_wrong_answer: Option<String>,
+    /// The first wrong answer, shortened, and the request that it answered.
+    pub(super) first_wrong: Option<(String, String)>,
     /// Requests by phase, if the load has phases or clients that give up.
     pub(super) tally: Option<Tally>,
 }
@@ -70,7 +73,7 @@ impl Record {
             per_second: vec![0; usize::try_from(seconds).unwrap_or(0)],
             failures: HashMap::new(),
             wrong_answers: 0,
-            first_wrong_answer: None,
+            first_wrong: None,
             tally: None,
         })
     }
@@ -123,10 +126,12 @@ impl Record {
     }
 
     /// Records an answer with the expected status and a wrong body.
-    pub(super) fn wrong(&mut self, body: &[u8]) {
+    pub(super) fn wrong(&mut self, request: &Request<Bytes>, body: &[u8]) {
         self.wrong_answers += 1;
-        self.first_wrong_answer
-            .get_or_insert_with(|| shortened(body));
+        let path = request.uri().path_and_query();
+        let path = path.map_or("/", |path| path.as_str());
+        self.first_wrong
+            .get_or_insert_with(|| (shortened(body), format!("{} {path}", request.method())));
     }
 
     /// Records a request without an answer, or with another status.
@@ -169,7 +174,7 @@ impl Record {
             mine.merge(others);
         }
         self.wrong_answers += other.wrong_answers;
-        self.first_wrong_answer = self.first_wrong_answer.take().or(other.first_wrong_answer);
+        self.first_wrong = self.first_wrong.take().or(other.first_wrong);
     }
 
     /// Returns the number of right answers of all routes, including those before and after the span.

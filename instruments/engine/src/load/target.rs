@@ -1,7 +1,11 @@
 //! Destination of a load: address, protocol and headers.
 
-use std::net::SocketAddr;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::AUTHORIZATION;
 
 use super::tls::Tls;
 
@@ -26,6 +30,35 @@ pub struct Protocol {
 }
 
 impl Target {
+    /// Returns the scheme of the token that a login gave for it, such as `Bearer`.
+    pub(crate) fn token_scheme(&self) -> Option<&str> {
+        let (_, token) = self
+            .headers
+            .iter()
+            .find(|(name, _)| **name == AUTHORIZATION)?;
+        Some(token.split_once(' ')?.0)
+    }
+
+    /// Returns whether the server speaks TLS although plain HTTP is asked of it: it answers the broken beginning of a TLS
+    /// handshake with a record of TLS, an alert as a rule (RFC 8446, 5.1).
+    pub fn speaks_tls_unasked(&self) -> bool {
+        const HELLO: [u8; 10] = [0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0];
+        const ALERT: u8 = 0x15;
+        const WITHIN: Duration = Duration::from_secs(1);
+        if self.protocol.tls.is_some() {
+            return false;
+        }
+        let answer = || -> io::Result<u8> {
+            let mut stream = TcpStream::connect_timeout(&self.address, WITHIN)?;
+            stream.set_read_timeout(Some(WITHIN))?;
+            stream.write_all(&HELLO)?;
+            let mut first = [0];
+            stream.read_exact(&mut first)?;
+            Ok(first[0])
+        };
+        matches!(answer(), Ok(ALERT | 0x16))
+    }
+
     /// Returns the beginning of its URLs, such as `https://localhost:8443`.
     pub fn origin(&self) -> String {
         match &self.protocol.tls {

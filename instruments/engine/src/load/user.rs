@@ -299,7 +299,9 @@ impl<'s> User<'s> {
                 let is_allowed = planned.expected.allows(status);
                 let body = self.connection.body();
                 match &planned.body {
-                    Some(right) if !is_allowed && !right.is(body) => record.wrong(body),
+                    Some(right) if !is_allowed && !right.is(body) => {
+                        record.wrong(&planned.request, body);
+                    }
                     _ => record.right(route, due, sent),
                 }
                 Ok(Attempt::Answered)

@@ -22,6 +22,7 @@ fn wrong_bodies_are_found_and_not_counted_as_right() {
     let outcome = send(server.address, &load(4));
     assert!(outcome.wrong_answers > 0);
     assert_eq!(outcome.first_wrong_answer.as_deref(), Some("7"));
+    assert_eq!(outcome.first_wrong_request.as_deref(), Some("GET /read"));
     assert!(outcome.completed > 0);
     assert!(outcome.completed + outcome.wrong_answers <= server.requests() as u64);
     assert_eq!(outcome.error_count(), 0);

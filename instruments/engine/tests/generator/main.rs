@@ -1,6 +1,7 @@
 //! The embedded generator against servers that behave well and badly. Times are bounded from the
 //! side that a busy machine cannot push them over.
 
+mod answers;
 mod faults;
 mod overload;
 mod server;
