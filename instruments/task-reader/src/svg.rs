@@ -17,7 +17,7 @@ const WAITED: (usize, usize) = (344, 220);
 const HOLDERS: (usize, usize) = (624, 322);
 
 /// Width of a letter, in px: a little more than that of most.
-const LETTER: usize = 7;
+const LETTER: usize = 8;
 
 /// The colours of this project's pictures, on light paper and on dark.
 const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#22262a}.head{font-size:17px}.quiet{fill:#55606e}\
