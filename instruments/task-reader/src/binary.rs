@@ -6,8 +6,11 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use object::elf::{PT_LOAD, PT_TLS, SHF_COMPRESSED, SectionFlags};
-use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _, SectionHeader as _};
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use object::elf::{CompressionHeader64, ELFCOMPRESS_ZLIB, PT_LOAD, PT_TLS};
+use object::read::elf::{
+    CompressionHeader as _, ElfFile64, FileHeader as _, ProgramHeader as _, SectionHeader as _,
+};
 use object::{Endianness, Object as _, ObjectSection as _, ReadCache};
 
 use crate::Error;
@@ -17,13 +20,19 @@ use crate::process::Process;
 /// Most bytes of one section that are read: 3 GiB.
 const LARGEST_SECTION: u64 = 3 << 30;
 
+/// Most bytes that a compressed byte may stand for, by zlib's format.
+const MOST_COMPRESSED: u64 = 1032;
+
 /// Sections with what is read here.
-const NEEDED: [&str; 7] = [
+const NEEDED: [&str; 10] = [
     ".debug_abbrev",
     ".debug_addr",
+    ".debug_aranges",
     ".debug_info",
     ".debug_line",
     ".debug_line_str",
+    ".debug_ranges",
+    ".debug_rnglists",
     ".debug_str",
     ".debug_str_offsets",
 ];
@@ -51,6 +60,8 @@ pub struct Binary {
     mapped: Option<Mapped>,
     /// Address of its headers as linked.
     headers: u64,
+    /// Addresses of the program as linked: code and constants, and variables behind them.
+    pub(crate) image: std::ops::Range<u64>,
     pub(crate) thread_locals: Option<ThreadLocals>,
 }
 
@@ -104,7 +115,14 @@ impl Binary {
         }
         let in_file = elf.elf_header().e_phoff(endian);
         let (mut headers, mut thread_locals) = (in_file, None);
+        let mut image: Option<std::ops::Range<u64>> = None;
         for segment in elf.elf_program_headers() {
+            if segment.p_type(endian) == PT_LOAD {
+                let from = segment.p_vaddr(endian);
+                let to = from.saturating_add(segment.p_memsz(endian));
+                let whole = image.unwrap_or(from..to);
+                image = Some(whole.start.min(from)..whole.end.max(to));
+            }
             let start = segment.p_offset(endian);
             match segment.p_type(endian) {
                 PT_LOAD
@@ -127,13 +145,15 @@ impl Binary {
             let Some(section) = elf.section_by_name(name) else {
                 continue;
             };
-            let header = section.elf_section_header();
-            if header.sh_flags(endian) & SHF_COMPRESSED != SectionFlags(0) {
-                return Err(unreadable(
-                    "its debug information is compressed: link it without `--compress-debug-sections`",
-                ));
-            }
-            let Some((start, size)) = section.file_range() else {
+            let compression = section
+                .elf_section_header()
+                .compression(endian, &cache)
+                .map_err(|reason| unreadable(&reason.to_string()))?;
+            let in_file = match compression {
+                Some((_, start, size)) => Some((start, size)),
+                None => section.file_range(),
+            };
+            let Some((start, size)) = in_file else {
                 continue;
             };
             let end = start.checked_add(size);
@@ -143,6 +163,13 @@ impl Binary {
                 )));
             }
             let section = match &mapped {
+                _ if compression.is_some() => {
+                    let compressed = bytes(file, start, size);
+                    let compressed =
+                        compressed.map_err(|reason| unreadable(&reason.to_string()))?;
+                    let header = compression.map(|(header, ..)| header);
+                    Section::Read(decompressed(&compressed, header, endian).map_err(unreadable)?)
+                }
                 // Both are within the file, and the file fits.
                 Some(_) => Section::Mapped(place(start)..place(start + size)),
                 None => Section::Read(
@@ -156,6 +183,7 @@ impl Binary {
             sections,
             mapped,
             headers,
+            image: image.unwrap_or_default(),
             thread_locals,
         };
         if binary.section(".debug_info").is_empty() {
@@ -216,6 +244,27 @@ fn open(path: &Path) -> std::io::Result<File> {
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
         .open(path)
+}
+
+/// Decompresses a section.
+fn decompressed(
+    compressed: &[u8],
+    header: Option<&CompressionHeader64<Endianness>>,
+    endian: Endianness,
+) -> Result<Vec<u8>, &'static str> {
+    let header = header.ok_or("it has no header")?;
+    if header.ch_type(endian) != ELFCOMPRESS_ZLIB {
+        return Err(
+            "its debug information is compressed by zstd: link it with `--compress-debug-sections=zlib`, or without it",
+        );
+    }
+    let size = header.ch_size(endian);
+    let most = (compressed.len() as u64).saturating_mul(MOST_COMPRESSED);
+    if size > most.min(LARGEST_SECTION) {
+        return Err("a compressed section claims to be larger than it can be");
+    }
+    decompress_to_vec_zlib_with_limit(compressed, place(size))
+        .map_err(|_| "a compressed section is damaged")
 }
 
 /// Reads bytes of a file. Memory is taken as they come, since a file may claim more than it has.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Certainty, Circle, Resource, State, Task};
+use crate::model::{Certainty, Circle, Hold, Resource, State, Task};
 
 /// Most circles that are reported.
 const MOST_CIRCLES: usize = 100;
@@ -21,6 +21,7 @@ pub(crate) fn resources(tasks: &mut [Task]) -> Vec<Resource> {
                 holders: Vec::new(),
                 task: None,
                 is_complete: false,
+                chain: Vec::new(),
                 address,
             });
             if !resource.waiters.contains(&number) {
@@ -61,30 +62,62 @@ pub(crate) fn resources(tasks: &mut [Task]) -> Vec<Resource> {
                 .push((number, at));
         }
     }
-    for (address, candidates) in candidates {
+    for (address, mut candidates) in candidates {
         let given = given.get(&address).copied().unwrap_or_default();
-        let certainty = certainty(tasks, &candidates, given);
+        let agreement = agreement(tasks, &candidates, given);
         for (number, at) in &candidates {
             if let Some(hold) = tasks
                 .get_mut(*number)
                 .and_then(|task| task.holds.get_mut(*at))
             {
-                hold.certainty = certainty;
+                hold.certainty = certainty(hold, agreement);
             }
         }
+        let certainty = |(number, at): &(usize, usize)| {
+            let hold = tasks.get(*number).and_then(|task| task.holds.get(*at));
+            hold.map_or(Certainty::Doubtful, |hold| hold.certainty)
+        };
+        candidates.retain(|candidate| certainty(candidate) != Certainty::Doubtful);
+        let is_certain = candidates
+            .iter()
+            .all(|candidate| certainty(candidate) == Certainty::Agreed);
         let resource = places
             .get(&address)
             .and_then(|place| resources.get_mut(*place));
-        if let Some(resource) = resource.filter(|_| certainty != Certainty::Doubtful) {
+        if let Some(resource) = resource {
+            resource.is_complete = agreement == Agreement::All && is_certain;
             resource.holders = candidates;
-            resource.is_complete = certainty == Certainty::Agreed;
         }
     }
     for resource in &mut resources {
         resource.task = tasks_at.get(&resource.address).copied();
         resource.is_complete |= resource.task.is_some();
     }
+    let chains: Vec<Vec<usize>> = resources
+        .iter()
+        .map(|resource| chain(tasks, &resources, resource))
+        .collect();
+    for (resource, chain) in resources.iter_mut().zip(chains) {
+        resource.chain = chain;
+    }
     resources
+}
+
+/// Follows waits from a resource's first holder to their end. A task that polls several futures can go on by any, so it is
+/// the last.
+fn chain(tasks: &[Task], resources: &[Resource], from: &Resource) -> Vec<usize> {
+    let mut chain: Vec<usize> = Vec::new();
+    let mut next = holders(from).first().copied();
+    while let Some(number) = next.filter(|number| !chain.contains(number)) {
+        chain.push(number);
+        let waits = tasks.get(number).map_or(&[][..], |task| &task.waits);
+        let resource = match waits {
+            [wait] if !wait.is_given => wait.resource.and_then(|place| resources.get(place)),
+            _ => None,
+        };
+        next = resource.and_then(|resource| holders(resource).first().copied());
+    }
+    chain
 }
 
 /// Returns how much of each resource its waiters were given and have not yet taken: they hold that, though no value shows it.
@@ -99,8 +132,19 @@ fn given(tasks: &[Task]) -> HashMap<u64, u64> {
     given
 }
 
-/// Judges the candidates for one resource together.
-fn certainty(tasks: &[Task], candidates: &[(usize, usize)], given: u64) -> Certainty {
+/// What the state of a resource says of all values that may hold it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Agreement {
+    /// It has as many holders.
+    All,
+    /// It has more holders, or does not say how many.
+    Some,
+    /// It has fewer holders.
+    TooMany,
+}
+
+/// Compares the candidates for one resource with its state.
+fn agreement(tasks: &[Task], candidates: &[(usize, usize)], given: u64) -> Agreement {
     let holds = || {
         candidates
             .iter()
@@ -108,14 +152,26 @@ fn certainty(tasks: &[Task], candidates: &[(usize, usize)], given: u64) -> Certa
     };
     let values: HashSet<u64> = holds().map(|hold| hold.value).collect();
     let kinds: HashSet<&str> = holds().map(|hold| hold.holds).collect();
-    if kinds.len() > 1 || holds().any(|hold| hold.may_be_gone) {
+    // Of readers and writers of one lock, or of both ends of a channel, each says another number.
+    let out = holds().next().and_then(|hold| hold.out);
+    let Some(out) = out.filter(|_| kinds.len() == 1) else {
+        return Agreement::Some;
+    };
+    match (values.len() as u64).cmp(&out.saturating_sub(given)) {
+        std::cmp::Ordering::Less => Agreement::Some,
+        std::cmp::Ordering::Equal => Agreement::All,
+        std::cmp::Ordering::Greater => Agreement::TooMany,
+    }
+}
+
+fn certainty(hold: &Hold, agreement: Agreement) -> Certainty {
+    // Nothing can be out of a resource that says so.
+    if hold.out == Some(0) || agreement == Agreement::TooMany {
         return Certainty::Doubtful;
     }
-    match holds().next().and_then(|hold| hold.out) {
-        None if holds().all(|hold| hold.out.is_none()) => Certainty::Possible,
-        Some(out) if u64::try_from(values.len()) == Ok(out.saturating_sub(given)) => {
-            Certainty::Agreed
-        }
+    match (hold.is_dropped, hold.out, agreement) {
+        (Some(true), _, _) => Certainty::Agreed,
+        (_, None, _) | (_, _, Agreement::All) => Certainty::Possible,
         _ => Certainty::Doubtful,
     }
 }

@@ -5,14 +5,13 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::rc::Rc;
 
 use gimli::{DebugInfoOffset, Dwarf, EndianSlice, LittleEndian, Unit, constants as dw};
 
 use crate::Error;
 use crate::binary::Binary;
-use crate::pass::{Bytes, Found, Pass, Place, TaskFunction, ThreadLocal};
+use crate::pass::{Bytes, Drops, Found, Pass, Place, TaskFunction, ThreadLocal, hash};
 
 /// Most units that are kept at hand: each has a table of forms.
 const MOST_UNITS: usize = 256;
@@ -91,13 +90,17 @@ impl<'a> Index<'a> {
     }
 
     fn finish(&mut self, is_split: bool) -> Result<(), Error> {
-        for (address, described) in std::mem::take(&mut self.found.copies) {
+        let described_drops = std::mem::take(&mut self.found.described_drops);
+        for (code, described) in std::mem::take(&mut self.found.copies) {
             if let Some(argument) = self.found.described.get(&described) {
                 self.found
                     .task_functions
-                    .entry(address)
+                    .entry(code.low)
                     .or_default()
                     .push(*argument);
+            }
+            if let Some(dropping) = described_drops.get(&described) {
+                self.found.drops.add(code, *dropping);
             }
         }
         if is_split {
@@ -220,9 +223,9 @@ impl<'a> Index<'a> {
         &self.found.bodies
     }
 
-    /// Returns whether the program cleans up after a panic, and does not abort.
-    pub(crate) fn unwinds(&self) -> bool {
-        self.found.unwinds
+    /// Returns the functions that drop something.
+    pub(crate) fn drops(&self) -> &Drops {
+        &self.found.drops
     }
 
     /// Returns the types of what follows a task's future.
@@ -244,8 +247,4 @@ fn polled_name<'a>(
         .attr_string(unit, entry.attr_value(dw::DW_AT_name)?)
         .ok()?;
     name.slice().strip_prefix(b"Pin<&mut ")?.strip_suffix(b">")
-}
-
-fn hash(name: &[u8]) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(name)
 }

@@ -27,12 +27,15 @@
 compile_error!("task-reader reads processes of 64-bit Linux");
 
 mod binary;
+mod calls;
 mod contained;
+mod drops;
 mod error;
 mod graph;
 mod index;
 mod kinds;
 mod locals;
+mod machine;
 mod mapped;
 mod memory;
 mod model;

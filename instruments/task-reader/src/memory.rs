@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use diagnosis::threads::Piece;
@@ -21,6 +22,12 @@ const PAGE: u64 = Piece::BLOCK as u64;
 /// Most pages that are kept: 256 MiB, and 24 MiB of the calling process, which pays for them.
 const MOST_PAGES: usize = 1 << 18;
 const MOST_PAGES_OF_THIS: usize = 24 << 10;
+
+/// Most pages of one value that are asked for at once.
+const MOST_PAGES_ASKED: usize = 256;
+
+/// Most pages of the program itself that are kept: 16 MiB.
+const MOST_CONSTANTS: usize = 1 << 14;
 
 /// Most pages that are read by one call.
 const MOST_PAGES_A_CALL: usize = 1 << 10;
@@ -38,6 +45,8 @@ pub(crate) struct Memory {
     file: File,
     mode: Cell<Mode>,
     pages: RefCell<Pages>,
+    /// Pages of the program itself.
+    constants: RefCell<Pages>,
     missing: RefCell<BTreeSet<u64>>,
     most_pages: usize,
     is_full: Cell<bool>,
@@ -50,6 +59,7 @@ impl Memory {
             file,
             mode: Cell::new(Mode::Live),
             pages: RefCell::default(),
+            constants: RefCell::default(),
             missing: RefCell::default(),
             most_pages: if process.is_this() {
                 MOST_PAGES_OF_THIS
@@ -111,6 +121,37 @@ impl Memory {
         let mut bytes = [0_u8; 16];
         self.read(address, bytes.get_mut(..size)?)?;
         Some(u128::from_le_bytes(bytes))
+    }
+
+    /// Asks for the memory of a range, and returns whether all of it is known.
+    pub(crate) fn ask(&self, range: &Range<u64>) -> bool {
+        let pages = range.start / PAGE..range.end.div_ceil(PAGE);
+        let mut is_known = true;
+        for page in pages.take(MOST_PAGES_ASKED) {
+            is_known &= self.with_page(page, |_| Some(())).is_some();
+        }
+        is_known && self.mode.get() == Mode::Copied
+    }
+
+    /// Returns the byte at `address`, if its page is kept: what is not kept is not asked for.
+    pub(crate) fn kept_byte(&self, address: u64) -> Option<u8> {
+        let pages = self.pages.borrow();
+        let page = pages.get(&(address / PAGE))?.as_ref()?;
+        page.get(usize::try_from(address % PAGE).ok()?).copied()
+    }
+
+    /// Returns a part of the program itself, which does not change: of its code and its constants.
+    pub(crate) fn constant_byte(&self, address: u64) -> Option<u8> {
+        let number = address / PAGE;
+        let mut constants = self.constants.borrow_mut();
+        if constants.len() >= MOST_CONSTANTS {
+            constants.clear();
+        }
+        let page = constants
+            .entry(number)
+            .or_insert_with(|| page(&self.file, number));
+        let byte = usize::try_from(address % PAGE).ok()?;
+        page.as_ref()?.get(byte).copied()
     }
 
     /// Returns the eight bytes at `address` as an address.

@@ -61,7 +61,9 @@ pub struct Task {
     pub future: String,
     /// Line with which the source of its future begins, for an `async fn` or block.
     pub begins: Option<Line>,
-    /// Futures from the outermost inwards.
+    /// Line that spawned it, where tokio notes it: in programs that are built with `--cfg tokio_unstable`.
+    pub spawned_at: Option<Line>,
+    /// Futures from the outermost inwards; for a running task, functions on its thread's stack.
     pub frames: Vec<Frame>,
     /// Things that it waits for: several, if it polls several futures.
     pub waits: Vec<Wait>,
@@ -83,7 +85,7 @@ pub enum State {
     Waiting,
     /// Woken, and not yet polled.
     Ready,
-    /// Polled by a thread at this moment: its state cannot be read.
+    /// Polled by a thread at this moment: its futures cannot be read, but the thread's stack.
     Running,
     /// Over.
     Finished,
@@ -122,6 +124,8 @@ pub enum Stage {
     HandWritten,
     /// It could not be read.
     Unreadable,
+    /// A function on the stack of the thread that polls the task at this moment; the line is the one that it is at.
+    Called,
 }
 
 /// Something that a task waits for.
@@ -175,8 +179,9 @@ pub struct Hold {
     /// Number of such values that the resource has out, if it says so.
     #[serde(skip)]
     pub(crate) out: Option<u64>,
+    /// True if its future drops it when it ends now; none if that is not known.
     #[serde(skip)]
-    pub(crate) may_be_gone: bool,
+    pub(crate) is_dropped: Option<bool>,
 }
 
 /// Certainty that a value holds what its type says.
@@ -184,11 +189,11 @@ pub struct Hold {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Certainty {
-    /// The resource has as many holders as such values were found.
+    /// It is alive: its future would drop it now. The resource's state agrees.
     Agreed,
-    /// The resource does not say how many holders it has.
+    /// Nothing says whether it is alive, and the resource's state agrees.
     Possible,
-    /// The resource contradicts, or several values come into question: it may have been dropped.
+    /// The resource's state contradicts, or of several values some may not be alive.
     Doubtful,
 }
 
@@ -206,6 +211,9 @@ pub struct Resource {
     pub task: Option<usize>,
     /// True if all holders are known.
     pub is_complete: bool,
+    /// Tasks from the first holder on, as indices of [`Snapshot::tasks`]: each waits for what the next one holds. The last one
+    /// waits for something else, does not wait, or is in a circle.
+    pub chain: Vec<usize>,
     #[serde(skip)]
     pub(crate) address: u64,
 }

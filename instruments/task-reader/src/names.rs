@@ -75,6 +75,11 @@ pub(crate) fn of_future(name: &str) -> String {
     shown.join("::")
 }
 
+/// Returns the name of a function as its author would write it: the compiler runs the body of an `async fn` as a closure.
+pub(crate) fn of_function(name: &str) -> String {
+    printable(name.replace("::{{closure}}", "").as_bytes())
+}
+
 /// Shortens type arguments to the last part of each path: `<u64, alloc::string::String>` becomes `<u64, String>`.
 fn short_arguments(arguments: &str) -> String {
     let mut short = String::new();

@@ -2,7 +2,8 @@
 //!
 //! It remembers addresses and places, and no names: a type is only read when a task needs it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use gimli::{
     AttributeSpecification, AttributeValue, Dwarf, EndianSlice, EntriesRaw, LittleEndian,
@@ -49,6 +50,53 @@ pub(crate) struct TaskFunction {
     pub(crate) scheduler: Place,
 }
 
+/// Machine code of a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Code {
+    pub(crate) low: u64,
+    /// Address behind it.
+    pub(crate) end: u64,
+}
+
+/// What a function drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dropping {
+    /// A value of the type whose name has this hash, with all that it keeps.
+    Glue(u64),
+    /// It is a method `drop`, or a part of one.
+    Other,
+    /// Nothing: it never returns.
+    Endless,
+}
+
+/// Functions that drop something.
+#[derive(Debug, Default)]
+pub(crate) struct Drops {
+    /// Their ends by their addresses.
+    pub(crate) ends: HashMap<u64, u64>,
+    /// Addresses of the compiler's functions that drop a value with all that it keeps, by the hash of its type's name.
+    pub(crate) glue: HashMap<u64, u64>,
+    /// Functions that never return.
+    pub(crate) endless: HashSet<u64>,
+}
+
+impl Drops {
+    pub(crate) fn add(&mut self, code: Code, dropping: Dropping) {
+        // Zero is the address of what the linker has thrown out.
+        if code.low == 0 || self.ends.len() >= MOST_ENTRIES {
+            return;
+        }
+        if dropping == Dropping::Endless {
+            self.endless.insert(code.low);
+            return;
+        }
+        self.ends.insert(code.low, code.end);
+        if let Dropping::Glue(name) = dropping {
+            self.glue.insert(name, code.low);
+        }
+    }
+}
+
 /// Findings of the pass.
 #[derive(Default)]
 pub(crate) struct Found {
@@ -57,8 +105,8 @@ pub(crate) struct Found {
     pub(crate) task_functions: HashMap<u64, Vec<TaskFunction>>,
     /// The same functions by the place of their description, for copies that only refer to it.
     pub(crate) described: HashMap<Place, TaskFunction>,
-    /// Copies: address and place of the description.
-    pub(crate) copies: Vec<(u64, Place)>,
+    /// Copies, with the place of the description.
+    pub(crate) copies: Vec<(Code, Place)>,
     /// Tables of trait objects by their address: places of the tables' types.
     pub(crate) vtables: HashMap<u64, Vec<Place>>,
     /// Places of `Pin<&mut Self>` of methods called `poll`.
@@ -68,8 +116,9 @@ pub(crate) struct Found {
     pub(crate) trailers: Vec<Place>,
     /// Functions behind `async fn`s and blocks.
     pub(crate) bodies: Vec<Place>,
-    /// True if a panic unwinds.
-    pub(crate) unwinds: bool,
+    pub(crate) drops: Drops,
+    /// Functions that drop something, by the place of their description.
+    pub(crate) described_drops: HashMap<Place, Dropping>,
 }
 
 /// A namespace or function that the pass is in.
@@ -118,8 +167,29 @@ struct Attributes<'a> {
     name: &'a [u8],
     type_at: Option<Place>,
     low: Option<u64>,
+    end: Option<End>,
     origin: Option<Place>,
     location: Option<Bytes<'a>>,
+    is_endless: bool,
+}
+
+/// End of a function.
+#[derive(Clone, Copy)]
+enum End {
+    At(u64),
+    After(u64),
+}
+
+impl Attributes<'_> {
+    /// Returns the machine code, if there is any.
+    fn code(&self) -> Option<Code> {
+        let low = self.low?;
+        let end = match self.end? {
+            End::At(end) => end,
+            End::After(length) => low.checked_add(length)?,
+        };
+        Some(Code { low, end })
+    }
 }
 
 /// A function of tokio's table, whose arguments are wanted.
@@ -176,7 +246,6 @@ impl<'p, 'a> Pass<'p, 'a> {
             match abbreviation.tag() {
                 dw::DW_TAG_namespace => {
                     let read = self.read(&mut entries, wanted)?;
-                    self.found.unwinds |= depth == 1 && read.name == b"panic_unwind";
                     self.open_namespace(depth, place, within.enter(read.name, depth == 1));
                 }
                 dw::DW_TAG_subprogram => {
@@ -257,10 +326,19 @@ impl<'p, 'a> Pass<'p, 'a> {
         if read.name.starts_with(b"{async") {
             self.found.bodies.push(place);
         }
-        if let (Some(low), Some(origin)) = (read.low, read.origin)
+        if let (Some(code), Some(origin)) = (read.code(), read.origin)
             && self.found.copies.len() < MOST_ENTRIES
         {
-            self.found.copies.push((low, origin));
+            self.found.copies.push((code, origin));
+        }
+        if let Some(dropping) = dropping(read, within) {
+            match read.code() {
+                Some(code) => self.found.drops.add(code, dropping),
+                None if self.found.described_drops.len() < MOST_ENTRIES => {
+                    self.found.described_drops.insert(place, dropping);
+                }
+                None => {}
+            }
         }
         let name = plain_name(read);
         let number = TASK_FUNCTIONS
@@ -348,6 +426,18 @@ impl<'p, 'a> Pass<'p, 'a> {
                 dw::DW_AT_low_pc => {
                     read.low = self.dwarf.attr_address(self.unit, attribute.value())?;
                 }
+                dw::DW_AT_high_pc => {
+                    read.end = match attribute.value() {
+                        AttributeValue::Udata(length) => Some(End::After(length)),
+                        value => match attribute.udata_value() {
+                            Some(length) => Some(End::After(length)),
+                            None => self.dwarf.attr_address(self.unit, value)?.map(End::At),
+                        },
+                    };
+                }
+                dw::DW_AT_noreturn => {
+                    read.is_endless = matches!(attribute.value(), AttributeValue::Flag(true));
+                }
                 dw::DW_AT_location => {
                     read.location = attribute.exprloc_value().map(|expression| expression.0);
                 }
@@ -404,6 +494,26 @@ impl<'p, 'a> Pass<'p, 'a> {
             space.end = place;
         }
     }
+}
+
+/// Returns what a function drops, or that it never returns.
+fn dropping(read: &Attributes<'_>, within: Within) -> Option<Dropping> {
+    if read.is_endless {
+        return Some(Dropping::Endless);
+    }
+    if let Some(of) = read.name.strip_prefix(b"drop_in_place<") {
+        return of.strip_suffix(b">").map(|of| Dropping::Glue(hash(of)));
+    }
+    let name = plain_name(read);
+    // A task's own function drops the task with its future.
+    let is_drop =
+        matches!(name, b"drop" | b"drop_slow") || within == Within::Raw && name == b"dealloc";
+    is_drop.then_some(Dropping::Other)
+}
+
+/// Returns a number that stands for a name.
+pub(crate) fn hash(name: &[u8]) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(name)
 }
 
 /// Returns a function's name without the arguments of its types.

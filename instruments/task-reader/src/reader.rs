@@ -5,6 +5,8 @@ use std::time::Duration;
 use diagnosis::threads::StillThread;
 
 use crate::Error;
+use crate::calls::{self, Calls};
+use crate::drops::Drops;
 use crate::graph;
 use crate::index::Index;
 use crate::memory::Memory;
@@ -67,11 +69,12 @@ impl<'i, 'a> Reader<'i, 'a> {
             bias,
         };
         let walker = Walker::new(&reading, &self.bodies);
+        let drops = Drops::default();
         let mut standstill = Standstill::default();
         let first = process.stand_still(&mut [])?;
         standstill.add(first.took);
         // This walk reads what changes meanwhile: it only finds out what to copy.
-        drop(self.attempt(&walker, process, &first.threads)?);
+        drop(self.attempt(&walker, &drops, process, &first.threads)?);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
             let mut pieces = memory.wanted();
@@ -80,7 +83,7 @@ impl<'i, 'a> Reader<'i, 'a> {
             standstill.add(still.took);
             standstill.bytes = memory.kept();
             moving = still.moving;
-            let read = self.attempt(&walker, process, &still.threads)?;
+            let read = self.attempt(&walker, &drops, process, &still.threads)?;
             let is_complete = !read.lists.is_locked && !memory.has_missing();
             attempt = Some(read);
             if is_complete {
@@ -91,11 +94,14 @@ impl<'i, 'a> Reader<'i, 'a> {
             runtimes,
             lists,
             mut tasks,
+            threads,
+            blocked_on,
         }) = attempt
         else {
             return Err(Error::NoProcess(pid));
         };
-        let mut not_seen = not_seen(&lists, &tasks, &memory, moving);
+        self.add_calls(pid, bias, &memory, &threads, &mut tasks);
+        let mut not_seen = not_seen(&lists, &tasks, &memory, moving, blocked_on);
         if runtimes.is_empty() {
             not_seen
                 .push("any task: no thread of the process is in a runtime of tokio.".to_owned());
@@ -118,6 +124,7 @@ impl<'i, 'a> Reader<'i, 'a> {
     fn attempt(
         &self,
         walker: &Walker<'_, '_, '_, '_>,
+        drops: &Drops,
         process: Process,
         threads: &[StillThread],
     ) -> Result<Attempt, Error> {
@@ -126,10 +133,16 @@ impl<'i, 'a> Reader<'i, 'a> {
         let mut tasks: Vec<Task> = Vec::new();
         let polled = runtime::polled(walker.reading, &contexts);
         for listed in &lists.tasks {
-            let mut task = tell::task(walker, &self.task_types, *listed);
+            let mut task = tell::task(walker, &self.task_types, drops, *listed);
             if task.state == State::Running {
                 let thread = polled.iter().find(|(id, _)| *id == task.id);
                 task.thread = thread.map(|(_, tid)| *tid);
+                let thread = threads
+                    .iter()
+                    .find(|thread| Some(thread.tid) == task.thread);
+                if let Some(thread) = thread {
+                    calls::ask(walker.reading.memory, thread);
+                }
             }
             tasks.push(task);
         }
@@ -137,7 +150,32 @@ impl<'i, 'a> Reader<'i, 'a> {
             runtimes,
             lists,
             tasks,
+            threads: threads.to_vec(),
+            blocked_on: runtime::blocked_on(walker.reading, &contexts),
         })
+    }
+
+    /// Adds what the threads do that poll the running tasks.
+    fn add_calls(
+        &self,
+        pid: u32,
+        bias: u64,
+        memory: &Memory,
+        threads: &[StillThread],
+        tasks: &mut [Task],
+    ) {
+        let mut calls = None;
+        for task in tasks.iter_mut().filter(|task| task.state == State::Running) {
+            let thread = threads
+                .iter()
+                .find(|thread| Some(thread.tid) == task.thread);
+            let Some(thread) = thread else { continue };
+            let calls = calls.get_or_insert_with(|| Calls::new(self.types.index.binary, pid, bias));
+            task.frames = calls.of_task(memory, thread);
+            if task.frames.is_empty() {
+                task.not_seen.push("the stack of its thread".to_owned());
+            }
+        }
     }
 }
 
@@ -146,6 +184,9 @@ struct Attempt {
     runtimes: Vec<Runtime>,
     lists: Lists,
     tasks: Vec<Task>,
+    threads: Vec<StillThread>,
+    /// Number of threads in `block_on`, if it is known.
+    blocked_on: Option<usize>,
 }
 
 impl Standstill {
@@ -156,19 +197,29 @@ impl Standstill {
 }
 
 /// Says what a snapshot does not show.
-fn not_seen(lists: &Lists, tasks: &[Task], memory: &Memory, moving: usize) -> Vec<String> {
-    let mut not_seen = vec![
-        "futures that `block_on` polls, such as that of `main`, and those of a `LocalSet`: they are in no list of tasks."
-            .to_owned(),
-    ];
-    let running = tasks
-        .iter()
-        .filter(|task| task.state == State::Running)
-        .count();
-    if running > 0 {
+fn not_seen(
+    lists: &Lists,
+    tasks: &[Task],
+    memory: &Memory,
+    moving: usize,
+    blocked_on: Option<usize>,
+) -> Vec<String> {
+    let threads = match blocked_on {
+        Some(1) => " of 1 thread".to_owned(),
+        Some(threads) => format!(" of {threads} threads"),
+        None => String::new(),
+    };
+    let mut not_seen = Vec::new();
+    if blocked_on != Some(0) {
         not_seen.push(format!(
-            "where {running} tasks are that a thread polled at this moment, and what they hold."
+            "the futures{threads} in `block_on`, such as that of `main`, and tasks of a `LocalSet`: they are in no list."
         ));
+    }
+    let running = tasks.iter().filter(|task| task.state == State::Running);
+    match running.count() {
+        0 => {}
+        1 => not_seen.push("what 1 running task holds.".to_owned()),
+        running => not_seen.push(format!("what {running} running tasks hold.")),
     }
     if lists.is_locked {
         not_seen.push("all tasks: a list was being changed at each of several looks.".to_owned());

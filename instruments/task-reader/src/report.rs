@@ -150,6 +150,8 @@ pub struct Wanted {
     pub task: Option<TaskRef>,
     /// True if all holders are known.
     pub is_complete: bool,
+    /// Tasks from the first holder on: each waits for what the next one holds.
+    pub chain: Vec<TaskRef>,
 }
 
 /// A task that holds a resource.
@@ -284,9 +286,7 @@ fn stack(task: &Task) -> Vec<Level> {
             frame: frame.clone(),
             indent,
             waits: waits.map(WaitsFor::new).collect(),
-            holds: holds
-                .map(|hold| Holds::new(hold, hold.certainty == Certainty::Agreed))
-                .collect(),
+            holds: holds.map(Holds::new).collect(),
         });
     }
     stack
@@ -319,12 +319,12 @@ impl WaitsFor {
 }
 
 impl Holds {
-    fn new(hold: &Hold, is_certain: bool) -> Self {
+    fn new(hold: &Hold) -> Self {
         Self {
             holds: hold.holds,
             variable: hold.variable.clone(),
             type_name: hold.type_name.clone(),
-            is_certain,
+            is_certain: hold.certainty == Certainty::Agreed,
         }
     }
 }
@@ -362,6 +362,12 @@ impl Wanted {
                 .and_then(|number| snapshot.tasks.get(number))
                 .map(TaskRef::new),
             is_complete: resource.is_complete,
+            chain: resource
+                .chain
+                .iter()
+                .filter_map(|number| snapshot.tasks.get(*number))
+                .map(TaskRef::new)
+                .collect(),
         }
     }
 }
@@ -399,7 +405,7 @@ fn holders(snapshot: &Snapshot, resource: &Resource) -> Vec<Holder> {
         if let Some(hold) = task.holds.get(*at) {
             holders.push(Holder {
                 task: TaskRef::new(task),
-                value: Holds::new(hold, resource.is_complete),
+                value: Holds::new(hold),
                 line: hold.line.clone(),
                 is_aside: hold.frame.is_none(),
             });
@@ -463,6 +469,6 @@ pub(crate) fn stage_in_words(stage: Stage) -> &'static str {
     match stage {
         Stage::NotBegun => ", not yet polled",
         Stage::Unreadable => ", not readable",
-        Stage::Suspended | Stage::HandWritten | Stage::Over => "",
+        Stage::Suspended | Stage::HandWritten | Stage::Over | Stage::Called => "",
     }
 }

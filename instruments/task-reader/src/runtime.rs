@@ -20,6 +20,9 @@ const MOST_TASKS_OF_THIS: usize = 10_000;
 /// Most lists of one runtime.
 const MOST_LISTS: u64 = 65_536;
 
+/// Most cells around an enum.
+const DEEPEST_CELLS: usize = 4;
+
 /// A runtime, by its list of tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runtime {
@@ -178,6 +181,35 @@ pub(crate) fn polled(reading: &Reading<'_, '_, '_>, contexts: &[Context]) -> Vec
         }
     }
     polled
+}
+
+/// Returns how many threads are in `block_on`: in a runtime, and no workers of one. None if this tokio does not say it.
+pub(crate) fn blocked_on(reading: &Reading<'_, '_, '_>, contexts: &[Context]) -> Option<usize> {
+    let mut threads = 0;
+    for context in contexts {
+        let entered = reading.find(context.value, "runtime", Reach::WithinValue)?;
+        if !is_variant(reading, entered, "Entered")? {
+            continue;
+        }
+        let scheduler = reading.find(context.value, "scheduler", Reach::WithinValue)?;
+        let scheduler = reading.pointee(scheduler);
+        let is_worker = scheduler.and_then(|value| is_variant(reading, value, "MultiThread"));
+        threads += usize::from(is_worker != Some(true));
+    }
+    Some(threads)
+}
+
+/// Returns whether an enum has this variant, also within cells.
+fn is_variant(reading: &Reading<'_, '_, '_>, value: Value, name: &str) -> Option<bool> {
+    let mut value = value;
+    for _ in 0..DEEPEST_CELLS {
+        let of = reading.type_of(value)?;
+        if let Some(live) = reading.live(value, &of) {
+            return Some(&*live.field.name == name);
+        }
+        value = reading.fields(value, &of).first()?.1;
+    }
+    None
 }
 
 /// Returns the address of a thread's copy of a variable, by the layout of the program's own variables: below the thread's

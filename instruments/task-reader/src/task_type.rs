@@ -14,6 +14,9 @@ use crate::runtime::table;
 use crate::types::{Form, Types};
 use crate::value::{Reach, Reading, Value};
 
+/// Most values within each other between a task and its future.
+const DEEPEST: usize = 16;
+
 /// A future and its scheduler, by their names.
 type Pair = (Rc<str>, Rc<str>);
 
@@ -187,4 +190,31 @@ pub(crate) fn future(reading: &Reading<'_, '_, '_>, cell: Value) -> Option<Value
         value = reading.fields(value, &of).first()?.1;
     }
     None
+}
+
+/// Returns the values within a task's cell that the future is in, the innermost first.
+pub(crate) fn around(reading: &Reading<'_, '_, '_>, cell: Value, future: Value) -> Vec<Value> {
+    let (mut around, mut value) = (Vec::new(), cell);
+    while value != future && around.len() < DEEPEST {
+        around.push(value);
+        let inner = reading.type_of(value).and_then(|of| {
+            let fields = reading.fields(value, &of).into_iter();
+            let mut holds = fields.filter(|(_, field)| {
+                let size = reading.type_of(*field).map_or(0, |of| of.size_or_pointer());
+                let end = field.address.saturating_add(size);
+                *field == future || (field.address..end).contains(&future.address)
+            });
+            holds.next().map(|(_, field)| field)
+        });
+        let Some(inner) = inner else { break };
+        value = inner;
+    }
+    around.reverse();
+    around
+}
+
+/// Returns the function that drops a task, and its argument.
+pub(crate) fn deallocates(reading: &Reading<'_, '_, '_>, header: Value) -> Option<(u64, u64)> {
+    let function = reading.find(table(reading, header)?, "dealloc", Reach::WithinValue)?;
+    Some((reading.memory.word(function.address)?, header.address))
 }

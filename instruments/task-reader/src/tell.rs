@@ -1,10 +1,11 @@
 //! Turns the futures of a task into its stack, its waits and what it may hold.
 
+use crate::drops::Drops;
 use crate::kinds::{KINDS, Wait as Row};
 use crate::model::{Certainty, Frame, Hold, Stage, State, Task, Wait};
 use crate::names;
 use crate::runtime::{self, Listed};
-use crate::task_type::{TaskType, TaskTypes, future};
+use crate::task_type::{self, TaskType, TaskTypes, future};
 use crate::types::Line;
 use crate::value::{Reach, Reading, Value};
 use crate::walk::{self, Kept, Node, Walker};
@@ -15,8 +16,16 @@ const RUNNING: u64 = 0b1;
 const COMPLETE: u64 = 0b10;
 const NOTIFIED: u64 = 0b100;
 
-/// Reads a task.
-pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, types: &TaskTypes, listed: Listed) -> Task {
+/// Crates whose futures only pass others on.
+const PLAIN: [&str; 4] = ["alloc", "core", "futures_util", "std"];
+
+/// Reads a task. `drops` says which values are alive.
+pub(crate) fn task(
+    walker: &Walker<'_, '_, '_, '_>,
+    types: &TaskTypes,
+    drops: &Drops,
+    listed: Listed,
+) -> Task {
     let reading = walker.reading;
     let state = state(reading, listed.header);
     let mut task = Task {
@@ -27,6 +36,7 @@ pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, types: &TaskTypes, listed: L
         thread: None,
         future: String::new(),
         begins: None,
+        spawned_at: None,
         frames: Vec::new(),
         waits: Vec::new(),
         holds: Vec::new(),
@@ -54,6 +64,7 @@ pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, types: &TaskTypes, listed: L
                 let id = reading.find(cell, "task_id", Reach::WithinValue);
                 task.id = id.and_then(|id| reading.number(id)).unwrap_or_default();
             }
+            task.spawned_at = spawned_at(reading, cell);
             let future = future(reading, cell);
             let of = future.and_then(|future| reading.type_of(future));
             task.begins = of.and_then(|of| of.first_line().cloned());
@@ -64,6 +75,9 @@ pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, types: &TaskTypes, listed: L
                 match walker.walk(future) {
                     Some(node) => Teller {
                         reading,
+                        drops,
+                        outside: task_type::around(reading, cell, future),
+                        last: task_type::deallocates(reading, listed.header),
                         task: &mut task,
                     }
                     .node(&node, &mut Vec::new()),
@@ -73,6 +87,18 @@ pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, types: &TaskTypes, listed: L
         }
     }
     task
+}
+
+/// Returns the line that spawned a task, if tokio was built to note it.
+fn spawned_at(reading: &Reading<'_, '_, '_>, cell: Value) -> Option<Line> {
+    let place = reading.find(cell, "spawned_at", Reach::WithinValue)?;
+    let number = |name| reading.number(reading.find(place, name, Reach::ThroughPointers)?);
+    let file = reading.find(place, "filename", Reach::ThroughPointers);
+    let file = file.or_else(|| reading.find(place, "file", Reach::ThroughPointers))?;
+    Some(Line {
+        file: names::of_file(&reading.text(file)?, "//"),
+        line: number("line")?,
+    })
 }
 
 fn state(reading: &Reading<'_, '_, '_>, header: Value) -> State {
@@ -91,6 +117,11 @@ fn state(reading: &Reading<'_, '_, '_>, header: Value) -> State {
 /// Writes a task's part of the snapshot.
 struct Teller<'t, 'w, 'r, 'i, 'a> {
     reading: &'w Reading<'r, 'i, 'a>,
+    drops: &'t Drops,
+    /// What the whole future is in, the innermost first.
+    outside: Vec<Value>,
+    /// The function that drops the task, and what it is called with.
+    last: Option<(u64, u64)>,
     task: &'t mut Task,
 }
 
@@ -119,7 +150,10 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 .push(format!("the state of {}", names::of_future(&node.of.name)));
         }
         self.task.not_seen.extend(node.unseen.iter().cloned());
-        self.holds(node, Some(frame));
+        let mut owners = vec![node.value];
+        owners.extend(around.iter().rev().map(|around| around.value));
+        owners.extend(&self.outside);
+        self.holds(node, Some(frame), &owners, &[]);
         let timer = KINDS
             .timer(&node.of.path)
             .and_then(|timer| self.reading.find(node.value, timer, Reach::WithinValue));
@@ -144,18 +178,29 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
     /// Says what the innermost future waits for.
     fn wait(&self, frame: usize, around: &[&Node]) -> Wait {
         let is_of = |node: &Node, name: &str| node.of.path.split("::").next() == Some(name);
-        let is_plain =
-            |node: &Node| is_of(node, "core") || is_of(node, "alloc") || is_of(node, "std");
-        // The futures of one crate, from the leaf outwards: what its user has called is the outermost of them.
+        let is_plain = |node: &Node| PLAIN.iter().any(|plain| is_of(node, plain));
+        // The futures of one crate, from the leaf outwards: what its user has called is the outermost of them. If the tables
+        // know the user, too, such as a pool, the same holds for the user's user.
         let inner = || around.iter().rev();
-        let name = inner()
-            .find(|node| !is_plain(node))
-            .and_then(|node| node.of.path.split("::").next());
-        let run =
-            inner().take_while(|node| is_plain(node) || name.is_some_and(|name| is_of(node, name)));
-        let mut rows: Vec<(&Node, &Row)> = Vec::new();
-        for node in run {
-            rows.extend(KINDS.wait(&node.of.path).map(|row| (*node, row)));
+        let (mut rows, mut depth): (Vec<(&Node, &Row)>, usize) = (Vec::new(), 0);
+        let mut names = Vec::new();
+        loop {
+            let next = inner().skip(depth).find(|node| !is_plain(node));
+            let next = next.and_then(|node| node.of.path.split("::").next());
+            let is_run =
+                |node: &&&Node| is_plain(node) || next.is_some_and(|name| is_of(node, name));
+            let run: Vec<&Node> = inner().skip(depth).take_while(is_run).copied().collect();
+            let known = rows.len();
+            for node in &run {
+                rows.extend(KINDS.wait(&node.of.path).map(|row| (*node, row)));
+            }
+            if depth == 0 || rows.len() > known {
+                names.extend(next);
+            }
+            depth += run.len();
+            if run.is_empty() || rows.len() == known {
+                break;
+            }
         }
         let line_of = |node: &&&Node| matches!(stage(node), (Stage::Suspended, Some(_)));
         let line = |node: &&Node| stage(node).1;
@@ -184,9 +229,8 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             let number = |path| self.reading.number(self.reading.follow(node.value, path)?);
             Some((number(wants)?, number(left)?))
         });
-        let outside = || {
-            inner().skip_while(|node| is_plain(node) || name.is_some_and(|name| is_of(node, name)))
-        };
+        let is_inside = |node: &&&Node| names.iter().any(|name| is_of(node, name));
+        let outside = || inner().filter(|node| !is_plain(node) && !is_inside(node));
         Wait {
             frame,
             kind: named.kind,
@@ -202,10 +246,11 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         }
     }
 
-    fn holds(&mut self, node: &Node, frame: Option<usize>) {
+    /// Adds what a future holds. Dropping its owners drops it, too, by way of the futures that are kept in between.
+    fn holds(&mut self, node: &Node, frame: Option<usize>, owners: &[Value], between: &[Value]) {
         let (_, line) = stage(node);
         for kept in &node.kept {
-            let hold = self.hold(kept, frame, line.clone());
+            let hold = self.hold(kept, frame, line.clone(), owners, between);
             // Of guesses that lead to one resource, one is the variable.
             let is_known = |hold: &Hold| {
                 self.task
@@ -217,26 +262,30 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 .holds
                 .extend(hold.filter(|hold| !kept.is_guessed || !is_known(hold)));
         }
-        for (aside, may_be_gone) in &node.aside {
-            let before = self.task.holds.len();
-            self.holds_aside(aside);
-            for hold in self.task.holds.iter_mut().skip(before) {
-                hold.may_be_gone |= *may_be_gone;
-            }
+        for aside in &node.aside {
+            self.holds_aside(aside, owners, between);
         }
     }
 
     /// Adds what a future holds that is kept and not awaited, with all futures in it.
-    fn holds_aside(&mut self, node: &Node) {
+    fn holds_aside(&mut self, node: &Node, owners: &[Value], between: &[Value]) {
         if node.stage != walk::Stage::Over {
-            self.holds(node, None);
+            let between = [between, &[node.value]].concat();
+            self.holds(node, None, owners, &between);
             for child in &node.children {
-                self.holds_aside(child);
+                self.holds_aside(child, owners, &between);
             }
         }
     }
 
-    fn hold(&self, kept: &Kept, frame: Option<usize>, line: Option<Line>) -> Option<Hold> {
+    fn hold(
+        &self,
+        kept: &Kept,
+        frame: Option<usize>,
+        line: Option<Line>,
+        owners: &[Value],
+        between: &[Value],
+    ) -> Option<Hold> {
         let row = KINDS.holder(&kept.of.path)?;
         let number =
             |value: Value, path: &[&str]| self.reading.number(self.reading.follow(value, path)?);
@@ -248,6 +297,13 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         let resource = self
             .reading
             .resource(self.reading.follow(kept.value, &row.resource)?)?;
+        let is_dropped =
+            self.drops
+                .is_dropped(self.reading, kept.value, owners, between, self.last);
+        // It was moved or dropped before.
+        if is_dropped == Some(false) {
+            return None;
+        }
         Some(Hold {
             frame,
             holds: row.holds,
@@ -262,7 +318,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 .out
                 .as_ref()
                 .map(|out| out.count(|path| number(resource, path)).unwrap_or(u64::MAX)),
-            may_be_gone: kept.may_be_gone,
+            is_dropped,
         })
     }
 }

@@ -119,7 +119,7 @@ impl Group {
         let state = match self.state {
             State::Waiting => "waiting",
             State::Ready => "ready: woken, and not yet polled",
-            State::Running => "running, so where it is cannot be read",
+            State::Running => "running",
             State::Finished => "finished",
             State::Unknown => "in an unknown state",
         };
@@ -262,8 +262,17 @@ impl Wanted {
     pub fn who(&self, snapshots: u32) -> Vec<String> {
         let holders = self.holders.iter().map(|holder| holder.sentence(snapshots));
         let task = self.task.iter();
+        let end = match &self.chain[..] {
+            [_, .., last] => Some(format!(
+                "the chain of waits ends at {}{}",
+                last.name(),
+                last.then()
+            )),
+            _ => None,
+        };
         holders
             .chain(task.map(|task| format!("it is {}{}", task.name(), task.then())))
+            .chain(end)
             .collect()
     }
 }

@@ -4,11 +4,15 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::memory::Memory;
+use crate::names;
 use crate::pass::Place;
 use crate::types::{Field, Form, Type, Types, Variant};
 
 /// Most steps from a value to the field that is looked for.
 const DEEPEST: usize = 16;
+
+/// Longest text that is read, in bytes.
+const LONGEST_TEXT: u64 = 1024;
 
 /// Most values that are looked at for one field.
 const MOST_VALUES: usize = 2048;
@@ -147,6 +151,20 @@ impl Reading<'_, '_, '_> {
         let is_plain = matches!(of.form, Form::Plain | Form::Pointer(_)) && of.fields.is_empty();
         let number = self.memory.number(value.address, of.size_or_pointer())?;
         is_plain.then(|| u64::try_from(number).ok()).flatten()
+    }
+
+    /// Returns the text of a reference to constant text, such as a file's name.
+    pub(crate) fn text(&self, value: Value) -> Option<String> {
+        let start = self.pointee(self.find(value, "data_ptr", Reach::WithinValue)?)?;
+        let length = self.number(self.find(value, "length", Reach::WithinValue)?)?;
+        let mut bytes = Vec::new();
+        for offset in 0..length.min(LONGEST_TEXT) {
+            let byte = self
+                .memory
+                .constant_byte(start.address.checked_add(offset)?)?;
+            bytes.push(byte);
+        }
+        Some(names::printable(&bytes))
     }
 
     /// Returns where a pointer within a value leads that consists of one, such as `Option<NonNull<T>>` or `Arc<T>`.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use crate::contained::{contained, element};
 use crate::kinds::KINDS;
-use crate::locals::{self, Layout, Local};
+use crate::locals;
 use crate::names;
 use crate::pass::Place;
 use crate::shadowed::Bodies;
@@ -39,8 +39,8 @@ pub(crate) struct Node {
     pub(crate) children: Vec<Node>,
     /// Values that it keeps, and that may hold a resource.
     pub(crate) kept: Vec<Kept>,
-    /// Futures that it keeps and does not await now, with whether they may have been moved or dropped.
-    pub(crate) aside: Vec<(Node, bool)>,
+    /// Futures that it keeps and does not await now.
+    pub(crate) aside: Vec<Node>,
     /// Parts that could not be followed.
     pub(crate) unseen: Vec<String>,
 }
@@ -67,8 +67,6 @@ pub(crate) struct Kept {
     pub(crate) of: Rc<Type>,
     /// Name of the variable or field that has it.
     pub(crate) name: Rc<str>,
-    /// True if its future has dropped or moved some of its variables, and nothing says which.
-    pub(crate) may_be_gone: bool,
     /// True if only its function says that there is such a variable, and its place is a guess.
     pub(crate) is_guessed: bool,
 }
@@ -97,7 +95,6 @@ pub(crate) struct Walker<'w, 'r, 'i, 'a> {
     bodies: &'w Bodies,
     /// Whether a type can contain a future or a holder.
     matters: RefCell<HashMap<Place, bool>>,
-    layouts: RefCell<HashMap<Place, Rc<Layout>>>,
 }
 
 /// Futures and values of a task that were met.
@@ -113,7 +110,6 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             reading,
             bodies,
             matters: RefCell::default(),
-            layouts: RefCell::default(),
         }
     }
 
@@ -195,30 +191,20 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             }
             self.add(node, found, depth, met);
         }
-        let variables = self.layout(&node.of).locals(self.reading, &fields);
-        node.kept
-            .extend(self.shadowed(&node.of, locals, variant, &variables));
-        for local in variables {
+        node.kept.extend(self.shadowed(&node.of, locals, variant));
+        for local in locals::locals(self.reading.types, &node.of, &fields) {
             let mut found = Found::default();
             self.search(local.value, &local.name, Search::Aside, 0, &mut found);
-            let may_be_gone = local.may_be_gone;
-            let mut is_new = |kept: &Kept| met.values.insert(kept.value);
-            let kept = found.kept.into_iter().filter(|kept| is_new(kept));
-            node.kept.extend(kept.map(|kept| Kept {
-                may_be_gone,
-                ..kept
-            }));
+            let is_new = |kept: &Kept| met.values.insert(kept.value);
+            node.kept.extend(found.kept.into_iter().filter(is_new));
             for future in found.futures {
-                let future = self.node(future, depth + 1, met);
-                node.aside
-                    .extend(future.map(|future| (future, may_be_gone)));
+                node.aside.extend(self.node(future, depth + 1, met));
             }
         }
     }
 
     /// Returns what a state may keep that the debug information hides.
-    fn shadowed(&self, of: &Type, state: Value, variant: &Variant, locals: &[Local]) -> Vec<Kept> {
-        let may_be_gone = locals.iter().any(|local| local.may_be_gone);
+    fn shadowed(&self, of: &Type, state: Value, variant: &Variant) -> Vec<Kept> {
         let candidates = self
             .bodies
             .candidates(self.reading, of, state, variant)
@@ -227,19 +213,9 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             value: found.value,
             of: found.of,
             name: found.name,
-            may_be_gone,
             is_guessed: true,
         });
         kept.collect()
-    }
-
-    /// Returns where the variables of an `async fn` or block are listed.
-    fn layout(&self, of: &Type) -> Rc<Layout> {
-        let mut layouts = self.layouts.borrow_mut();
-        let layout = layouts
-            .entry(of.at)
-            .or_insert_with(|| Rc::new(Layout::of(self.reading.types, of)));
-        layout.clone()
     }
 
     fn add(&self, node: &mut Node, found: Found, depth: usize, met: &mut Met) {
@@ -274,7 +250,6 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
                 value,
                 of,
                 name: name.clone(),
-                may_be_gone: false,
                 is_guessed: false,
             });
             return;

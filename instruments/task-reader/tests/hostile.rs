@@ -1,9 +1,12 @@
 //! Damaged programs: no crash, no hang, and an error or a part of the truth.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use task_reader::{Binary, Index};
+use common::{Profile, Program};
+use task_reader::{Binary, Index, Reader};
 
 /// Bytes that differ on each call, and are the same in each run.
 struct Noise(u64);
@@ -23,19 +26,24 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn read(path: &Path) {
-    if let Ok(binary) = Binary::of_file(path) {
-        let _ = Index::new(&binary);
+/// Reads a program, and with it a process, which may run another.
+fn read(path: &Path, process: Option<u32>) {
+    if let Ok(binary) = Binary::of_file(path)
+        && let Ok(index) = Index::new(&binary)
+        && let Some(pid) = process
+    {
+        // Values are nonsense where types are: text of them must still be made.
+        if let Ok(snapshot) = Reader::new(&index).snapshot(pid) {
+            let _ = snapshot.to_string();
+        }
     }
 }
 
-#[test]
-fn mutations_of_this_program() {
-    let whole = fs::read(std::env::current_exe().unwrap()).unwrap();
-    let path = folder("mutations").join("program");
+/// Damages a program 200 times, and reads each.
+fn mutate(whole: &[u8], path: &Path, process: Option<u32>) {
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     for round in 0..200 {
-        let mut bytes = whole.clone();
+        let mut bytes = whole.to_vec();
         // Headers of the file and of sections are few among many bytes: each third round damages only them.
         let places = match round % 3 {
             0 => 0..64.min(bytes.len()),
@@ -50,9 +58,29 @@ fn mutations_of_this_program() {
         if round % 7 == 0 {
             bytes.truncate(usize::try_from(noise.next()).unwrap_or(usize::MAX) % bytes.len());
         }
-        fs::write(&path, bytes).unwrap();
-        read(&path);
+        fs::write(path, bytes).unwrap();
+        read(path, process);
     }
+}
+
+#[test]
+fn mutations_of_this_program() {
+    let whole = fs::read(std::env::current_exe().unwrap()).unwrap();
+    mutate(&whole, &folder("mutations").join("program"), None);
+}
+
+#[test]
+#[ignore = "compiles the fixtures, and takes minutes"]
+fn weekly_mutations_of_a_program_with_tasks() {
+    let program = Program::start("kinds", Profile::Debug);
+    let whole = fs::read(format!("/proc/{}/exe", program.pid())).unwrap();
+    mutate(
+        &whole,
+        &folder("mutations-of-tasks").join("program"),
+        Some(program.pid()),
+    );
+    assert!(common::stopped(program.pid()).is_empty());
+    assert!(program.snapshot().tasks.len() > 50);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::fs;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -34,16 +33,8 @@ fn no_thread_stays_stopped() {
         thread::sleep(Duration::from_millis(kill * 3));
         let _ = reader.kill();
         reader.wait().unwrap();
-        for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
-            let stat = fs::read_to_string(thread.path().join("stat")).unwrap();
-            let state = stat
-                .rsplit_once(") ")
-                .and_then(|(_, rest)| rest.chars().next());
-            assert!(
-                !matches!(state, Some('t' | 'T')),
-                "stopped after kill {kill}: {stat}"
-            );
-        }
+        let stopped = common::stopped(program.pid());
+        assert!(stopped.is_empty(), "stopped after kill {kill}: {stopped:?}");
     }
     assert_eq!(program.snapshot().tasks.len(), 7);
 }

@@ -134,6 +134,23 @@ const EXPECTED: &[(&str, &[&str], &[&str])] = &[
     ("overwritten", &["overwritten", "forever"], &["timer"]),
     ("scope", &["scope", "forever"], &["timer"]),
     (
+        "captured_holder::{async block}",
+        &["captured_holder", "forever"],
+        &["timer"],
+    ),
+    ("waits_for_captured", &["waits_for_captured"], &["lock"]),
+    ("end_of_chain", &["end_of_chain", "forever"], &["timer"]),
+    ("middle_of_chain", &["middle_of_chain"], &["lock"]),
+    ("start_of_chain", &["start_of_chain"], &["lock"]),
+    ("held_twice", &["held_twice", "forever"], &["timer"]),
+    ("waits_for_twice", &["waits_for_twice"], &["lock"]),
+    (
+        "overwritten_early",
+        &["overwritten_early", "forever"],
+        &["timer"],
+    ),
+    ("moved_to_box", &["moved_to_box", "forever"], &["timer"]),
+    (
         "captured_dropped::{async block}",
         &["captured_dropped", "forever"],
         &["timer"],
@@ -172,6 +189,20 @@ const HOLDERS: &[(&str, &str, &str, &str)] = &[
         "broadcast_keeper",
     ),
     ("waits_for_aside", "holds_aside", "guard", "aside"),
+    (
+        "waits_for_captured",
+        "captured_holder::{async block}",
+        "guard",
+        "captured_holder",
+    ),
+    ("waits_for_twice", "held_twice", "second", "held_twice"),
+    ("middle_of_chain", "end_of_chain", "guard", "end_of_chain"),
+    (
+        "start_of_chain",
+        "middle_of_chain",
+        "guard",
+        "middle_of_chain",
+    ),
 ];
 
 #[test]
@@ -184,6 +215,12 @@ fn debug_build() {
 #[ignore = "compiles the fixtures, which takes minutes"]
 fn weekly_release_build() {
     check(&Program::start("kinds", Profile::Release), Tokio::Newest);
+}
+
+#[test]
+#[ignore = "compiles the fixtures, which takes minutes"]
+fn weekly_aborts_on_panics() {
+    check(&Program::start("kinds", Profile::Aborting), Tokio::Newest);
 }
 
 #[test]
@@ -246,6 +283,15 @@ fn check(program: &Program, tokio: Tokio) {
             ));
         }
     }
+    let start = task(&snapshot, "start_of_chain").and_then(|task| task.waits.first()?.resource);
+    let chain = start.map_or(&[][..], |place| &snapshot.resources[place].chain);
+    let chain: Vec<&str> = chain
+        .iter()
+        .map(|number| snapshot.tasks[*number].future.as_str())
+        .collect();
+    if chain != ["kinds::middle_of_chain", "kinds::end_of_chain"] && tokio == Tokio::Newest {
+        wrong.push(format!("the chain of waits is {chain:?}"));
+    }
     // Whatever is named as a holder is one.
     for task in &snapshot.tasks {
         for hold in task
@@ -276,21 +322,16 @@ fn check(program: &Program, tokio: Tokio) {
     });
     for (task, at) in unseen.flat_map(|resource| &resource.holders) {
         let (task, hold) = (&snapshot.tasks[*task], &snapshot.tasks[*task].holds[*at]);
-        if task.future != KNOWN_AS_FALSE {
-            wrong.push(format!(
-                "{} is a false holder by {}",
-                task.future, hold.variable
-            ));
-        }
+        wrong.push(format!(
+            "{} is a false holder by {}",
+            task.future, hold.variable
+        ));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Other values that are held.
-const KEPT: &[(&str, &str)] = &[("first_in_cell", "permit"), ("borrowed_only", "guard")];
-
-/// The one case in which a dropped value is taken for one that is held: nothing that was called had borrowed it.
-const KNOWN_AS_FALSE: &str = "kinds::borrowed_only";
+const KEPT: &[(&str, &str)] = &[("first_in_cell", "permit")];
 
 /// Returns whether the compiler has folded functions of several futures, and this is one of them.
 fn is_one_of(task: &Task, function: &str) -> bool {

@@ -19,7 +19,7 @@ use std::time::Duration;
 use super::child::{self, NT_PRSTATUS, errno, now, ptrace, signal_of};
 #[cfg(target_arch = "x86_64")]
 use super::stops::{NOT_RESTARTED, OF_SOCKETS, RESTART};
-use super::stops::{has_to_name, own_tid};
+use super::stops::{has_to_name, main_registers, own_tid};
 use crate::Process;
 
 /// Longest time until all threads have stopped: one may wait for a disk.
@@ -100,6 +100,8 @@ pub struct StillThread {
     pub tid: i32,
     /// Address of its thread-local storage, as its architecture keeps it.
     pub pointer: u64,
+    /// Its instruction, stack pointer, frame pointer, and on aarch64 its link register.
+    pub registers: [u64; 4],
 }
 
 /// What was seen of a process that stood still for a moment.
@@ -178,9 +180,8 @@ impl Stopping {
             self.still.moving = self.wait();
             for tracee in self.seized.iter().filter(|one| one.stopped.is_some()) {
                 let room = self.still.threads.len() < self.still.threads.capacity();
-                if let Some(pointer) = pointer(tracee.tid).filter(|_| room) {
-                    let tid = tracee.tid;
-                    self.still.threads.push(StillThread { tid, pointer });
+                if let Some(thread) = still(tracee.tid).filter(|_| room) {
+                    self.still.threads.push(thread);
                 }
             }
             for piece in pieces {
@@ -429,7 +430,6 @@ fn has_time_out(call: c_long, fourth: u64) -> bool {
 }
 
 /// Returns the general registers of a stopped thread.
-#[cfg(target_arch = "x86_64")]
 fn registers(tid: c_int) -> Option<libc::user_regs_struct> {
     // SAFETY: it is integers, for which zero is a value.
     let mut registers: libc::user_regs_struct = unsafe { zeroed() };
@@ -443,12 +443,17 @@ fn registers(tid: c_int) -> Option<libc::user_regs_struct> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn pointer(tid: c_int) -> Option<u64> {
-    registers(tid).map(|registers| registers.fs_base)
+fn still(tid: c_int) -> Option<StillThread> {
+    let registers = registers(tid)?;
+    Some(StillThread {
+        tid,
+        pointer: registers.fs_base,
+        registers: main_registers(&registers),
+    })
 }
 
 #[cfg(target_arch = "aarch64")]
-fn pointer(tid: c_int) -> Option<u64> {
+fn still(tid: c_int) -> Option<StillThread> {
     let mut pointer = 0_u64;
     let mut place = libc::iovec {
         iov_base: (&raw mut pointer).cast(),
@@ -456,7 +461,11 @@ fn pointer(tid: c_int) -> Option<u64> {
     };
     let place = &raw mut place as usize;
     ptrace(libc::PTRACE_GETREGSET, tid, NT_ARM_TLS, place).ok()?;
-    Some(pointer)
+    Some(StillThread {
+        tid,
+        pointer,
+        registers: main_registers(&registers(tid)?),
+    })
 }
 
 #[cfg(test)]

@@ -182,16 +182,7 @@ impl Stop {
 
     /// Returns its instruction, stack pointer, frame pointer, and on aarch64 its link register.
     pub(crate) fn registers(&self) -> [u64; 4] {
-        let registers = &self.registers;
-        #[cfg(target_arch = "x86_64")]
-        return [registers.rip, registers.rsp, registers.rbp, 0];
-        #[cfg(target_arch = "aarch64")]
-        return [
-            registers.pc,
-            registers.sp,
-            registers.regs[29],
-            registers.regs[30],
-        ];
+        main_registers(&self.registers)
     }
 
     /// Returns whether any of its stack could be read.
@@ -206,6 +197,19 @@ impl Stop {
         let bytes = stack.get(at..at.checked_add(8)?)?;
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     }
+}
+
+/// Returns the instruction, the stack pointer, the frame pointer, and on aarch64 the link register.
+pub(super) fn main_registers(registers: &libc::user_regs_struct) -> [u64; 4] {
+    #[cfg(target_arch = "x86_64")]
+    return [registers.rip, registers.rsp, registers.rbp, 0];
+    #[cfg(target_arch = "aarch64")]
+    return [
+        registers.pc,
+        registers.sp,
+        registers.regs[29],
+        registers.regs[30],
+    ];
 }
 
 /// Input of the child.

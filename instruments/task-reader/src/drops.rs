@@ -1,0 +1,79 @@
+//! Whether a value is alive: whether its future would drop it now.
+//!
+//! The compiler keeps the place of a value that was moved or dropped, and the debug information does not say which values
+//! are alive in a state. The machine code does: for each `async fn` and block, the compiler writes a function that drops
+//! it in any of its states, and that function follows a value's pointers only if the value is alive. So this code is run on a machine that
+//! changes nothing (`machine`), with the copied memory of the task.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+
+use crate::machine::{Code, Machine, Question};
+use crate::pass::hash;
+use crate::value::{Reading, Value};
+
+/// Most values that are asked for in one snapshot.
+const MOST_QUESTIONS: u32 = 20_000;
+
+/// Answers for the values of one snapshot.
+#[derive(Default)]
+pub(crate) struct Drops {
+    machine: RefCell<Machine>,
+    asked: Cell<u32>,
+}
+
+impl Drops {
+    /// Returns whether `value` is dropped with its owners, or `None` if that cannot be found out. Each owner keeps the one
+    /// before; `kept` are other values on the way. `last` is the function that drops the whole task, and its argument.
+    pub(crate) fn is_dropped(
+        &self,
+        reading: &Reading<'_, '_, '_>,
+        value: Value,
+        owners: &[Value],
+        kept: &[Value],
+        last: Option<(u64, u64)>,
+    ) -> Option<bool> {
+        let glue = |owner: &Value| {
+            let name = reading.type_of(*owner)?.name.clone();
+            let address = reading
+                .types
+                .index
+                .drops()
+                .glue
+                .get(&hash(name.as_bytes()))?;
+            Some((address.wrapping_add(reading.bias), owner.address))
+        };
+        let range = |value: &Value| {
+            let size = reading.type_of(*value)?.size_or_pointer();
+            Some(value.address..value.address.checked_add(size)?)
+        };
+        let mut known: Vec<Range<u64>> = Vec::new();
+        known.extend(owners.iter().filter_map(range));
+        known.extend(kept.iter().filter_map(range));
+        known.extend(range(&value));
+        // A walk over a running process only finds out what to copy.
+        let mut is_known = true;
+        for range in &known {
+            is_known &= reading.memory.ask(range);
+        }
+        if !is_known {
+            return None;
+        }
+        let (entry, argument) = owners.iter().find_map(glue).or(last)?;
+        self.asked.set(self.asked.get().saturating_add(1));
+        if self.asked.get() > MOST_QUESTIONS {
+            return None;
+        }
+        let question = Question {
+            memory: reading.memory,
+            code: Code {
+                functions: reading.types.index.drops(),
+                bias: reading.bias,
+                image: &reading.types.index.binary.image,
+            },
+            known: &known,
+            wanted: range(&value)?,
+        };
+        self.machine.borrow_mut().uses(&question, entry, argument)
+    }
+}
