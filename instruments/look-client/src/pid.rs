@@ -25,7 +25,10 @@ use crate::Which;
 /// # Errors
 ///
 /// Fails if there is no such process, several have the name, or nobody can look at it.
-pub(crate) fn look(which: Which<'_>, time: Duration) -> Result<(Evidence, Option<Tasks>), CliError> {
+pub(crate) fn look(
+    which: Which<'_>,
+    time: Duration,
+) -> Result<(Evidence, Option<Tasks>), CliError> {
     let target = match which {
         Which::Pid(pid) => Target::by_pid(pid)?,
         Which::Name(name) => Target::by_name(name)?,
@@ -45,7 +48,8 @@ pub(crate) fn draw(tasks: Option<&Tasks>, file: &Path) -> Result<(), CliError> {
         Some(tasks) => tasks.picture(),
         None => Err("its program does not use tokio".to_owned()),
     };
-    let picture = picture.map_err(|why| CliError::invalid(format!("no picture of tasks: {why}")))?;
+    let picture =
+        picture.map_err(|why| CliError::invalid(format!("no picture of tasks: {why}")))?;
     std::fs::write(file, picture)
         .map_err(|error| CliError::usage(format!("--svg {}: {error}", file.display())))
 }

@@ -74,8 +74,6 @@ impl Drops {
             known: &known,
             wanted: range(&value)?,
         };
-        self.machine
-            .borrow_mut()
-            .uses(&question, entry, argument)
+        self.machine.borrow_mut().uses(&question, entry, argument)
     }
 }
