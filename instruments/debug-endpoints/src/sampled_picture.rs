@@ -10,8 +10,7 @@ use crate::error::EndpointError;
 /// in one profile of twenty.
 pub(crate) const FEWEST_FOR_SHARES: u64 = 300;
 
-/// Draws folded stacks with the number of samples in the first caption. `own` of the samples are the work of these
-/// endpoints.
+/// Draws folded stacks with the number of samples in the first caption. `own` of them are the work of these endpoints.
 #[cfg(feature = "flamegraph")]
 pub(crate) fn draw(
     mut drawing: Drawing,
@@ -20,17 +19,20 @@ pub(crate) fn draw(
     own: u64,
 ) -> Result<String, EndpointError> {
     let is_few = samples < FEWEST_FOR_SHARES;
-    let mut caption = format!("{samples} samples");
+    let mut captions = vec![format!("{samples} samples.")];
     if own > 0 {
-        caption += &format!(", {own} of them of these endpoints' own work, in the box {OWN}");
+        captions.push(format!(
+            "The endpoints' own work is in the box {OWN}: {own} samples."
+        ));
     }
     if is_few {
-        caption += &format!(
-            ". Fewer than {FEWEST_FOR_SHARES} are too few for percentages: profile for longer, or under load"
-        );
+        captions.push(format!(
+            "Fewer than {FEWEST_FOR_SHARES} samples are too few for percentages: profile for longer, or under load."
+        ));
     }
-    drawing.captions.insert(0, caption + ".");
-    drawing.unit = "samples".to_owned();
+    captions.append(&mut drawing.captions);
+    drawing.captions = captions;
+    drawing.unit = "samples".into();
     let by_number = |frame: &await_profile::drawing::Frame<'_>| {
         is_few.then(|| {
             format!(
