@@ -16,7 +16,7 @@ const chapter = {
   callSeconds: 0.02,
   // After so many seconds a user closes its connection.
   giveUp: 0.25,
-  p95Ms: 250,
+  quarterMs: 250,
   // Quotes per second: eight calls at a time, of 20 ms and the timer's rounding.
   capacity: 350,
 };

@@ -18,4 +18,4 @@ class Client(ChapterUser):
     # After so many seconds a user closes its connection.
     give_up = 0.25
     # Eight calls at a time, of 20 ms and the timer's rounding, make 350 quotes per second.
-    limits = Limits(call_s=0.02, within_ms=250, capacity=350)
+    limits = Limits(call_s=0.02, quarter_within_ms=250, capacity=350)

@@ -15,6 +15,6 @@ class Reader(ChapterUser):
     # So few that they seldom meet: then an answer takes as long as its work.
     users = 12
     think = 1
-    # A sort that only reads takes about 3 ms. A CPU half as fast keeps to 15 ms, one
-    # twice as fast does not if it clones.
-    limits = Limits(call_s=0.003, within_ms=15)
+    # A sort that only reads takes about 3 ms. A CPU a third as fast keeps to 10 ms; one
+    # three times as fast does not if it clones.
+    limits = Limits(call_s=0.003, quarter_within_ms=10)

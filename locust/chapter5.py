@@ -19,4 +19,4 @@ class Worker(ChapterUser):
     # room for a CPU that others use, too: what is told apart here are the pings.
     limits = Limits(call_s=0.512)
     # Who asks for nothing that takes work must not wait for the others: a quarter of their 256 ms.
-    bystander = Bystander(path="/ping", answer="pong", per_second=100, within_ms=64)
+    bystander = Bystander(path="/ping", answer="pong", per_second=100, quarter_within_ms=64)

@@ -18,4 +18,4 @@ class Reader(ChapterUser):
     # The archive keeps 128 bodies a second: 64 users get theirs every 0.5 s, and on a slow machine later.
     limits = Limits(call_s=2)
     # A ping takes 50 ms, and must not wait for the bodies of others.
-    bystander = Bystander(path="/ping", answer="pong", per_second=100, within_ms=100)
+    bystander = Bystander(path="/ping", answer="pong", per_second=100, quarter_within_ms=80)

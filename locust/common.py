@@ -35,27 +35,32 @@ THRESHOLD_MISSED = 99
 READS, WRITES, BYSTANDERS = "reads", "writes", "bystanders"
 # Requests of users who give up: closed before an answer came, or answered by 503. They are no faults.
 LOST = "given up or refused"
-QUANTILES = (0.0, 0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
+QUANTILES = (0.0, 0.25, 0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
+
+
+# The share of answers that must come within a limit. Other programs on the machine lengthen some answers; a fault
+# lengthens all of them. So the faster quarter tells the two apart.
+QUARTER = 0.25
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a fixed service keeps to, derived from the time its answer cannot do without."""
+    """What a fixed service keeps to on a busy machine, too, derived from the time its answer cannot do without."""
 
     call_s: float
     # Milliseconds, where a chapter has its own.
-    within_ms: float | None = None
+    quarter_within_ms: float | None = None
     # Requests per second that the service can answer at most.
     capacity: float = math.inf
 
     @property
-    def p95_ms(self) -> float:
-        """Four times the unavoidable: no queue, but room for a busy laptop."""
-        return self.within_ms or 4 * self.call_s * 1000
+    def quarter_ms(self) -> float:
+        """Four times the unavoidable: there is no queue."""
+        return self.quarter_within_ms or 4 * self.call_s * 1000
 
     def per_second(self, users: int, think_s: float) -> float:
-        """Four fifths of what Little's law lets so many users ask for, or of what the service can answer."""
-        return 0.8 * min(users / (think_s + self.call_s), self.capacity)
+        """Half of what Little's law lets so many users ask for, or of what the service can answer."""
+        return 0.5 * min(users / (think_s + self.call_s), self.capacity)
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,8 @@ class Bystander:
     path: str
     answer: str
     per_second: float
-    # 99 of 100 are answered within so many milliseconds.
-    within_ms: float
+    # A quarter of them are answered within so many milliseconds.
+    quarter_within_ms: float
 
 
 class ChapterUser(FastHttpUser):
@@ -123,8 +128,7 @@ class ChapterUser(FastHttpUser):
         if self.has_left():
             gevent.sleep(1)
             return
-        share = self.environment.parsed_options.write_share
-        if self.write and random.random() < (self.write_share if share is None else share):
+        if self.write and random.random() < self.environment.parsed_options.write_share:
             self.send(self.write, WRITES)
         else:
             self.send(Exchange(self.path, self.answer, self.body), READS)
@@ -179,34 +183,45 @@ def cpus() -> int:
 
 def think_of(environment) -> float:
     """Seconds between an answer and the next request."""
-    given = environment.parsed_options.think
-    return environment.user_classes[0].think if given is None else given
+    return environment.parsed_options.think
 
 
 @events.init_command_line_parser.add_listener
 def add_options(parser) -> None:
+    # The chapter's script has been read by now. Locust's page has a field for each option, and sends what has no
+    # default as an empty text.
+    (chapter,) = ChapterUser.__subclasses__()
     parser.add_argument(
         "--think",
         type=float,
-        default=None,
+        default=float(chapter.think),
         help="Seconds a user pauses between an answer and the next request (default: the chapter's)",
     )
     parser.add_argument(
-        "--write-share", type=float, default=None, help="Share of the requests that write (default: the chapter's)"
+        "--write-share",
+        type=float,
+        default=float(chapter.write_share),
+        help="Share of the requests that write (default: the chapter's)",
     )
     parser.add_argument(
         "--bystanders-per-second",
         type=float,
-        default=None,
+        default=float(chapter.bystander.per_second if chapter.bystander else 0),
         help="Requests of bystanders per second, 0 for none (default: the chapter's)",
     )
     parser.add_argument(
         "--warm-up", type=float, default=2.0, help="Seconds, once all users are there, that are not measured"
     )
     parser.add_argument(
-        "--calm-after", type=float, default=None, help="Seconds of measurement after which some users leave"
+        "--calm-after",
+        type=float,
+        default=None,
+        include_in_web_ui=False,
+        help="Seconds of measurement after which some users leave",
     )
-    parser.add_argument("--calm-share", type=float, default=0.5, help="Share of the users who stay then")
+    parser.add_argument(
+        "--calm-share", type=float, default=0.5, include_in_web_ui=False, help="Share of the users who stay then"
+    )
     parser.add_argument(
         "--alone-ms",
         type=float,
@@ -217,8 +232,6 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--summary", metavar="FILE", default="", include_in_web_ui=False, help="Write what was measured to FILE as JSON"
     )
-    # The chapter's script has been read by now.
-    (chapter,) = ChapterUser.__subclasses__()
     if chapter.users_per_cpu:
         chapter.users = chapter.users_per_cpu * cpus()
     parser.set_defaults(num_users=chapter.users, spawn_rate=100, run_time="30s")
@@ -264,8 +277,8 @@ class Measurement:
 
     @property
     def seconds(self) -> float:
-        """The recorded span, whenever in it the last answer came."""
-        return max(self.end - self.start, 0.0) if self.start and self.end else 0.0
+        """The recorded span, whenever in it the last answer came. Ctrl-C ends it too, without a `stop`."""
+        return (self.end or time.perf_counter()) - self.start if self.start else 0.0
 
 
 def alone_ms(host: str, chapter: type[ChapterUser]) -> float | None:
@@ -292,10 +305,8 @@ def alone_ms(host: str, chapter: type[ChapterUser]) -> float | None:
 def bystander_of(environment) -> Bystander | None:
     """The chapter's bystander, unless it has none or is to send none."""
     bystander = environment.user_classes[0].bystander
-    given = environment.parsed_options.bystanders_per_second
-    if bystander is None or given is None:
-        return bystander
-    return dataclasses.replace(bystander, per_second=given) if given > 0 else None
+    per_second = environment.parsed_options.bystanders_per_second
+    return dataclasses.replace(bystander, per_second=per_second) if bystander and per_second > 0 else None
 
 
 def send_bystanders(environment, bystander: Bystander) -> None:
@@ -366,13 +377,13 @@ def judge(environment, measurement: Measurement) -> None:
 def summarise(environment, measurement: Measurement) -> dict:
     total = environment.stats.total
     reads = reads_of(environment)
-    bystanders = environment.stats.get(BYSTANDERS, "GET")
-    lost = environment.stats.entries.get((LOST, "GET"))
-    answered = total.num_requests - total.num_failures - (lost.num_requests if lost else 0)
+    # `stats.get` would add a row to Locust's report.
+    others = [environment.stats.entries.get((name, "GET")) for name in (BYSTANDERS, LOST)]
+    others_answered = sum(entry.num_requests - entry.num_failures for entry in others if entry)
     return {
         "version": locust_version,
         "seconds": measurement.seconds,
-        "completed": answered - bystanders.num_requests + bystanders.num_failures,
+        "completed": total.num_requests - total.num_failures - others_answered,
         "mean_ms": reads.avg_response_time,
         "min_ms": reads.min_response_time or 0.0,
         "max_ms": reads.max_response_time,
@@ -427,9 +438,12 @@ def misses(environment, measurement: Measurement, summary: dict):
     if not summary["completed"]:
         return
     if bystander := bystander_of(environment):
-        p99 = environment.stats.get(BYSTANDERS, "GET").get_response_time_percentile(0.99)
-        if p99 > bystander.within_ms:
-            yield f"99 % of bystanders' answers within {p99:.0f} ms, not {bystander.within_ms:.0f} ms"
+        quarter = environment.stats.get(BYSTANDERS, "GET").get_response_time_percentile(QUARTER)
+        if quarter > bystander.quarter_within_ms:
+            yield (
+                f"the fastest quarter of the bystanders' answers took up to {quarter:.0f} ms, "
+                f"not {bystander.quarter_within_ms:.0f} ms"
+            )
     users = environment.runner.target_user_count or environment.parsed_options.num_users
     for most in {user.times_alone for user in environment.user_classes} - {None}:
         p50 = reads_of(environment).get_response_time_percentile(0.5)
@@ -439,9 +453,9 @@ def misses(environment, measurement: Measurement, summary: dict):
             times = p50 / measurement.alone_ms
             yield f"the median answer takes {times:.1f} times as long as alone, not {most:.1f}"
     for limits in {user.limits for user in environment.user_classes} - {None}:
-        p95 = reads_of(environment).get_response_time_percentile(0.95)
-        if p95 > limits.p95_ms:
-            yield f"95 % of answers within {p95:.0f} ms, not {limits.p95_ms:.0f} ms"
+        quarter = reads_of(environment).get_response_time_percentile(QUARTER)
+        if quarter > limits.quarter_ms:
+            yield f"the fastest quarter of the answers took up to {quarter:.0f} ms, not {limits.quarter_ms:.0f} ms"
         wanted = wanted_of(environment, measurement, limits, users)
         rate = summary["completed"] / summary["seconds"] if summary["seconds"] else 0.0
         if rate < wanted:

@@ -1,5 +1,5 @@
-//! Studies: each program in `src/bin/` ran once and made a table of the book, which is recorded in
-//! `flamegraphs/measuring/`. It prints the table and what it was measured with:
+//! Studies: each program in `src/bin/` prints a table of the book and what it was measured with. The first table is
+//! recorded by hand; from then on `cargo workshop capture --all` repeats the command that stands below the table:
 //!
 //! ```text
 //! cargo run -p studies --bin hidden_stall -- 20 >flamegraphs/measuring/hidden-stall.md
@@ -30,6 +30,7 @@ use course::bench::drivers::{k6, locust};
 use course::bench::provenance;
 use course::bench::server::{Launch, Server};
 use course::measurement::chapter_file::ChapterFile;
+use course::measurement::record::Inputs;
 use engine::load::Settings;
 use engine::outcome::{GeneratorKind, Latency, Outcome};
 use engine::traffic::Traffic;
@@ -256,19 +257,24 @@ pub fn print_percentiles(left: &Latency, right: &Latency) {
     }
 }
 
-/// Prints the line below a table: how it was measured, by which command, when and where.
+/// Prints the line below a table: how it was measured, by which command, when, of which code and where.
+///
+/// `cargo workshop capture --all` runs the command in this line again, unless the digest is that of the code as it is.
 pub fn print_provenance(what: &str) {
     let mut arguments = std::env::args();
     let program = PathBuf::from(arguments.next().unwrap_or_default());
-    let program = program.file_stem().unwrap_or_default().display();
+    let program = program.file_stem().unwrap_or_default().to_string_lossy();
     let given: Vec<String> = arguments.collect();
     let arguments = match &*given {
         [] => String::new(),
         _ => format!(" -- {}", given.join(" ")),
     };
+    let inputs = match provenance::of_study(Path::new("."), &program) {
+        Ok(digest) => Inputs::Digest(digest).to_string(),
+        Err(why) => format!("with inputs that cannot be read ({why})"),
+    };
     println!(
-        "\n*{what}. Measured by `cargo run -p studies --bin {program}{arguments}` at commit `{}` on {} (UTC): {}.*",
-        provenance::checked_out(Path::new("."), "flamegraphs").in_short(),
+        "\n*{what}. Measured by `cargo run -p studies --bin {program}{arguments}` on {} (UTC) {inputs}: {}.*",
         &provenance::now()[..10],
         environment::observe(true, "dev", BTreeMap::new()).in_a_line(),
     );

@@ -26,7 +26,7 @@ const LIMIT: usize = 8;
 /// Makes a service with so many routes, whose requests wait at the gate.
 type Service = fn(&Gate, usize) -> Router;
 
-const PAGE: &str = include_str!("../../../src/chapter10/queues.md");
+const PAGE: &str = include_str!("../../../src/further/queues.md");
 
 #[tokio::test]
 async fn the_page_has_the_requests_at_once_of_each_form() {
@@ -66,7 +66,7 @@ async fn the_page_has_the_requests_at_once_of_each_form() {
     let table = rows.join("\n");
     assert!(
         PAGE.contains(&table),
-        "src/chapter10/queues.md needs these rows:\n{table}"
+        "src/further/queues.md needs these rows:\n{table}"
     );
 }
 

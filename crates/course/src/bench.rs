@@ -5,7 +5,7 @@ pub mod contract;
 pub mod counters;
 pub mod drivers;
 pub mod metrics;
-mod neighbours;
+pub mod neighbours;
 pub mod profiling;
 pub mod proof;
 pub mod provenance;

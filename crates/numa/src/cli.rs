@@ -57,12 +57,12 @@ pub struct Observe {
     /// The command that the reader typed, for the record
     #[arg(long)]
     pub command: String,
-    /// The repository, whose commit and compiler are recorded
+    /// The repository, whose compiler is recorded
     #[arg(long, value_name = "FOLDER")]
     pub repository: PathBuf,
-    /// The repository's folder of earlier measurements, whose changes are none of the code
-    #[arg(long, value_name = "FOLDER")]
-    pub captures: String,
+    /// Digest of the chapter's sources, for the record
+    #[arg(long, value_name = "SHA256")]
+    pub inputs: String,
     /// Folder for the record, its table and its figures [default: none is kept]
     #[arg(long, value_name = "FOLDER")]
     pub into: Option<PathBuf>,

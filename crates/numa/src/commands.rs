@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use course::analysis::verdict::VerdictKind;
 use course::bench::provenance;
 use course::measurement::claim::{PROBLEM, SOLUTION};
+use course::measurement::record::Inputs;
 use statistics::verdict::Verdict;
 use terminal::exit::{CliError, Exit};
 use terminal::output::Format;
@@ -58,7 +59,7 @@ fn observe(options: &Observe) -> Result<Record, CliError> {
     Ok(Record {
         command: options.command.clone(),
         started,
-        commit: provenance::checked_out(&options.repository, &options.captures),
+        inputs: Inputs::Digest(options.inputs.clone()),
         tools,
         nodes,
         cpus,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use course::measurement::record::Commit;
+use course::measurement::record::Inputs;
 use serde::{Deserialize, Serialize};
 
 /// The least share of loads and pages that are local when each worker reads its node's copy.
@@ -19,7 +19,7 @@ pub struct Record {
     /// Start of the run, UTC.
     pub started: String,
     /// The code.
-    pub commit: Commit,
+    pub inputs: Inputs,
     /// Versions of QEMU, the machine's kernel and the compiler.
     pub tools: BTreeMap<String, String>,
     /// NUMA nodes of the machine.

@@ -78,12 +78,12 @@ pub fn table(record: &Record) -> String {
     let _ = writeln!(
         text,
         "\n{cpus} CPUs in {nodes} NUMA nodes, emulated; {} texts; {} requests of each variant; {}; \
-         recorded {} at commit `{}` by `{}`.",
+         recorded {} {} by `{}`.",
         figures::count(record.load.texts.into()),
         figures::count(answers as f64),
         tools.join(", "),
         record.started.get(..10).unwrap_or(&record.started),
-        record.commit.in_short(),
+        record.inputs,
         record.command
     );
     text

@@ -82,11 +82,7 @@ impl History {
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.runs.is_empty() {
-            return writeln!(
-                f,
-                "The ticket shop in capstone/ has no score yet. Read its README.md, then\n  \
-                 cargo workshop capstone bench"
-            );
+            return f.write_str(include_str!("no-score.txt"));
         }
         let mut best = f64::MIN_POSITIVE;
         for run in &self.runs {

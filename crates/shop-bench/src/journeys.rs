@@ -74,9 +74,14 @@ pub enum RunError {
     #[error(
         "the shop waited {:.0} % of its time for a CPU that other programs used: no score, nothing was kept; close them, such \
          as an editor that indexes, and repeat",
-        .0 * 100.0
+        .lost * 100.0
     )]
-    Starved(f64),
+    Starved {
+        /// Share of its time that the shop waited for a CPU.
+        lost: f64,
+        /// Costs that need no quiet machine.
+        counted: Costs,
+    },
     /// The generator had no CPU or no memory of its own.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
@@ -240,21 +245,33 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
         return Err(RunError::GeneratorBound(cost.used.unwrap_or(1.0)));
     }
     let used = meter.as_mut().and_then(Meter::used);
-    if let Some(used) = used
-        && used.is_starved()
-    {
-        return Err(RunError::Starved(used.lost()));
+    let mut score = score(&counts, since, missed_by);
+    if let Ok(score) = &mut score {
+        score.users = user_steps as f64 / f64::from(steps);
+        if let Some(meter) = &meter {
+            score.lost = used.map(Used::lost);
+            let each = |of_all: f64| of_all / score.journeys as f64;
+            score.costs.cpu_ms = used.map(|used| each(used.ran * 1e3));
+            score.costs.commits = meter.commits().map(each);
+            score.costs.queries = meter.queries().await.map(each);
+        }
     }
-    let mut score = score(&counts, since, missed_by)?;
-    score.users = user_steps as f64 / f64::from(steps);
-    if let Some(meter) = &meter {
-        score.lost = used.map(Used::lost);
-        let each = |of_all: f64| of_all / score.journeys as f64;
-        score.costs.cpu_ms = used.map(|used| each(used.ran * 1e3));
-        score.costs.commits = meter.commits().map(each);
-        score.costs.queries = meter.queries().await.map(each);
-    }
-    Ok(score)
+    let starved = used.filter(|used| used.is_starved());
+    unless_starved(score, starved.map(Used::lost))
+}
+
+/// Refuses the score of a shop that lost this share of its time to other programs. Costs that were counted remain.
+fn unless_starved(score: Result<Score, RunError>, lost: Option<f64>) -> Result<Score, RunError> {
+    let Some(lost) = lost else {
+        return score;
+    };
+    // Journeys may also break because other programs had the CPU.
+    let costs = score.map_or_else(|_| Costs::default(), |score| score.costs);
+    let counted = Costs {
+        cpu_ms: None,
+        ..costs
+    };
+    Err(RunError::Starved { lost, counted })
 }
 
 /// Runs one of the users, who pauses while the run wants fewer.
@@ -345,5 +362,28 @@ mod tests {
         let (middle, [from, to]) = mean(&[2.0, 4.0, 2.0, 4.0, 2.0, 4.0]);
         assert!((middle - 3.0).abs() < 1e-9);
         assert!((to - from - 2.0 * 2.571 * (1.2_f64 / 6.0).sqrt()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_shop_without_a_cpu_has_no_score_but_counts() {
+        let costs = Costs {
+            cpu_ms: Some(9.0),
+            queries: Some(7.5),
+            ..Costs::default()
+        };
+        let score = || {
+            Ok(Score {
+                costs,
+                ..Score::default()
+            })
+        };
+        assert!(unless_starved(score(), None).is_ok());
+        let Err(RunError::Starved { lost, counted }) = unless_starved(score(), Some(0.4)) else {
+            panic!("a score beside other programs");
+        };
+        assert_eq!(
+            (lost, counted.cpu_ms, counted.queries),
+            (0.4, None, Some(7.5))
+        );
     }
 }

@@ -192,6 +192,9 @@ pub(crate) struct Prove {
     /// All chapters, one after the other
     #[arg(long, conflicts_with_all = ["chapters", "regions"])]
     pub(crate) all: bool,
+    /// Also what the law predicted, how busy the load generator was, and published figures
+    #[arg(long, conflicts_with = "regions")]
+    pub(crate) details: bool,
     #[command(flatten)]
     pub(crate) output: Output,
     /// Variant to compare with the problem: solution, exercise (your own), or another
@@ -307,10 +310,21 @@ pub(crate) struct Profile {
 }
 
 #[derive(Debug, Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct Capture {
     /// Chapters; all of them if none is named
     #[arg(value_name = "CHAPTER", value_parser = chapter)]
     pub(crate) chapters: Vec<u32>,
+    /// Record whatever was measured with other inputs than today's: chapters, and the tables of studies. Each record is
+    /// kept once it is whole, so Ctrl-C loses only the one in progress
+    #[arg(long, conflicts_with_all = ["chapters", "derive", "verify", "seed", "look", "regions"])]
+    pub(crate) all: bool,
+    /// Measure even while other programs use the machine: for a try, not for the book
+    #[arg(long, conflicts_with_all = ["derive", "verify", "look", "regions"])]
+    pub(crate) even_if_busy: bool,
     /// Measure nothing: derive tables, plots and flamegraphs from the records again
     #[arg(long)]
     pub(crate) derive: bool,

@@ -6,7 +6,7 @@ use std::io::{BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use children::{Interrupt, Starting};
 use serde::Deserialize;
@@ -376,6 +376,7 @@ const KEPT: usize = 1 << 16;
 fn pass_on(progress: impl Read, to: &mut impl Write) -> String {
     let mut said = Vec::new();
     let mut line = Vec::new();
+    let mut remarks = Remarks::begun(Instant::now());
     // The bar is drawn anew after a carriage return.
     for byte in BufReader::new(progress).bytes().map_while(Result::ok) {
         line.push(byte);
@@ -389,8 +390,13 @@ fn pass_on(progress: impl Read, to: &mut impl Write) -> String {
                     0
                 });
             }
-            // A terminal that is gone is no reason to stop.
+            // A terminal that is gone is no reason to stop, here and below.
             let _ = to.write_all(&line);
+            let text = String::from_utf8_lossy(&line);
+            if let Some(remark) = remarks.after(&text, Instant::now()) {
+                let _ = to.write_all(ERASE);
+                let _ = writeln!(to, "{remark}");
+            }
             if said.len() > KEPT {
                 said.clear();
             }
@@ -402,9 +408,95 @@ fn pass_on(progress: impl Read, to: &mut impl Write) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
+/// Cargo's words when it waits for another cargo.
+const CARGO_WAITS: &str = "Blocking waiting for file lock";
+/// Crates that are compiled already pass in the first of these moments; the crates between the two tell the pace.
+const PACE_FROM: Duration = Duration::from_secs(5);
+const PACE_TO: Duration = Duration::from_secs(25);
+/// Shorter waits need no estimate.
+const WORTH_A_WORD: Duration = Duration::from_secs(45);
+
+/// What a reader wants to know while cargo works: what it waits for, and how long it will compile.
+struct Remarks {
+    begun: Instant,
+    has_waited: bool,
+    /// Moment and number of compiled crates from which the pace is measured.
+    from: Option<(Instant, u32)>,
+    is_estimated: bool,
+}
+
+impl Remarks {
+    fn begun(begun: Instant) -> Self {
+        Self {
+            begun,
+            has_waited: false,
+            from: None,
+            is_estimated: false,
+        }
+    }
+
+    /// Returns the remark to print after this line of cargo's; each is printed once.
+    fn after(&mut self, line: &str, now: Instant) -> Option<String> {
+        if !self.has_waited && line.contains(CARGO_WAITS) {
+            self.has_waited = true;
+            return Some(
+                "Another cargo compiles in this folder, such as your editor's. This continues when that ends.".to_owned(),
+            );
+        }
+        let (compiled, all) = crates_in(line)?;
+        let elapsed = now - self.begun;
+        if elapsed < PACE_FROM || self.is_estimated {
+            return None;
+        }
+        let (since, first) = *self.from.get_or_insert((now, compiled));
+        if elapsed < PACE_TO || compiled <= first {
+            return None;
+        }
+        self.is_estimated = true;
+        let each = (now - since) / (compiled - first);
+        let left = each * all.saturating_sub(compiled);
+        let minutes = left.as_secs_f64() / 60.0;
+        (left >= WORTH_A_WORD).then(|| {
+            format!("{compiled} of {all} crates are compiled: about {minutes:.0} minutes more at this pace.")
+        })
+    }
+}
+
+/// Reads from cargo's bar, such as `Building [=>   ] 41/320: serde`, how many crates are compiled, and of how many.
+fn crates_in(line: &str) -> Option<(u32, u32)> {
+    let (numbers, _) = line.split_once("] ")?.1.split_once(':')?;
+    let (compiled, all) = numbers.split_once('/')?;
+    Some((compiled.parse().ok()?, all.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reader_learns_what_is_waited_for_and_how_long() {
+        let begun = Instant::now();
+        let mut remarks = Remarks::begun(begun);
+        let mut after =
+            |line: &str, seconds| remarks.after(line, begun + Duration::from_secs(seconds));
+        let waits = "    Blocking waiting for file lock on artifact directory\n";
+        assert!(after(waits, 0).unwrap().starts_with("Another cargo"));
+        assert_eq!(after(waits, 1), None);
+        let bar = |compiled| {
+            format!("\x1b[36m    Building\x1b[0m [==>    ] {compiled}/320: serde, tokio\r")
+        };
+        // These need no compiling.
+        assert_eq!(after(&bar(100), 1), None);
+        assert_eq!(after(&bar(100), 5), None);
+        assert_eq!(after(&bar(119), 24), None);
+        // 20 in 20 seconds, and 200 are left.
+        let estimate = after(&bar(120), 25).unwrap();
+        assert_eq!(
+            estimate,
+            "120 of 320 crates are compiled: about 3 minutes more at this pace."
+        );
+        assert_eq!(after(&bar(121), 26), None);
+    }
 
     #[test]
     fn all_but_the_line_that_says_what_failed_is_passed_on() {

@@ -10,15 +10,15 @@ use course::bench::provenance;
 use course::bench::recording::{self, Counting};
 use course::bench::rounds::Bench;
 use course::measurement::chapter_file::ChapterFile;
+use course::measurement::record::Inputs;
 use course::measurement::reference;
 use course::report::capture::Capture;
 use engine::traffic::fresh_seed;
 use statistics::profile::ProfileKind;
 
-use crate::chapters::{CAPTURES, Chapter, Workshop};
+use crate::chapters::{Chapter, Workshop};
 use crate::cli::UpstreamOf;
 use crate::compile::{self, Build};
-use crate::exercise;
 use crate::exit;
 use terminal::exit::CliError;
 use terminal::progress::Terminal;
@@ -148,11 +148,8 @@ pub(crate) fn measure(
         folder: &chapter.folder,
         variant: &order.variant,
         command: &command,
-        commit: provenance::checked_out(workshop.root(), CAPTURES),
+        inputs: Inputs::Digest(inputs(workshop, chapter, &order.variant)?),
         tools: BTreeMap::from_iter(rustc.map(|version| ("rustc".to_owned(), version))),
-        digest: engine::service::program::digest(exercise::read(
-            &chapter.folder.join("chapter.toml"),
-        )?),
         references,
         before_nginx: order.upstream == UpstreamOf::Nginx,
         profiles: order.profiles,
@@ -174,6 +171,15 @@ pub(crate) fn measure(
         measured.keep(data);
     }
     Ok(measured)
+}
+
+/// Computes the digest of what decides a chapter's figures, with this variant as the fix.
+pub(crate) fn inputs(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    variant: &str,
+) -> Result<String, CliError> {
+    provenance::of_chapter(workshop.root(), &chapter.folder, variant).map_err(CliError::bad)
 }
 
 /// The chapter's file with the claims that can be shown before this upstream, and with as many triplets as were asked for.

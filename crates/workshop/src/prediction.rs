@@ -32,7 +32,14 @@ impl Prediction {
                 None => String::new(),
             };
             let measured = match analysis.effect().and_then(|effect| effect.ratio) {
-                Some(ratio) => format!("; measured: {}", figures::gain(ratio)),
+                Some(ratio) => {
+                    let than = match ratio {
+                        _ if ratio > gain.high => ", better than you expected",
+                        _ if ratio < gain.low => ", less than you expected",
+                        _ => ", as you expected",
+                    };
+                    format!("; measured: {}{than}", figures::gain(ratio))
+                }
                 None => String::new(),
             };
             let _ = writeln!(lines, "Predicted   you: {gain} times{law}{measured}");

@@ -4,13 +4,18 @@ use std::fmt;
 use std::net::{self, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use await_profile::{AwaitLayer, AwaitProfiler, MatchedRoute};
-use axum::Router;
-use axum::middleware::from_fn;
+use await_profile::AwaitProfiler;
+#[cfg(not(feature = "axum"))]
+use http::StatusCode;
+use http::{Request, Response};
+use hyper::body::Incoming;
 use tokio::runtime::Handle;
 
+#[cfg(not(feature = "axum"))]
+use crate::answer::Answer;
+use crate::answer::Body;
 use crate::cpu_profiler::CpuProfiler;
-use crate::endpoints::{at_the_top, under_debug};
+use crate::endpoints;
 use crate::error::{ListenError, TokenError};
 use crate::guard::{Guard, Token};
 use crate::incidents::options::Incidents;
@@ -18,6 +23,8 @@ use crate::incidents::recorder::Recorder;
 use crate::incidents::watcher;
 use crate::listener;
 use crate::metrics;
+#[cfg(feature = "axum")]
+use crate::of_axum::OfAxum;
 use crate::runtimes::Runtimes;
 use crate::shared::{OwnMetrics, Shared};
 use crate::threads::ThreadProfiler;
@@ -34,11 +41,12 @@ pub struct DebugEndpoints {
     waits: Waits,
     runtimes: Runtimes,
     token: Option<Token>,
-    trusts_loopback: bool,
     metrics: Option<OwnMetrics>,
     incidents: Option<Arc<Recorder>>,
-    further: Router,
-    index: String,
+    /// Lines of the list at `/debug` for the endpoints that the service adds.
+    pub(crate) index: String,
+    #[cfg(feature = "axum")]
+    pub(crate) axum: OfAxum,
 }
 
 impl DebugEndpoints {
@@ -50,11 +58,11 @@ impl DebugEndpoints {
             waits: Waits::default(),
             runtimes,
             token: None,
-            trusts_loopback: false,
             metrics: None,
             incidents: None,
-            further: Router::new(),
             index: String::new(),
+            #[cfg(feature = "axum")]
+            axum: OfAxum::default(),
         }
     }
 
@@ -70,23 +78,6 @@ impl DebugEndpoints {
     pub fn token(mut self, token: impl AsRef<str>) -> Result<Self, TokenError> {
         self.token = Some(Token::new(token.as_ref())?);
         Ok(self)
-    }
-
-    /// Opens [`router`](Self::router) without a [token](Self::token) to **everything that connects from this machine**.
-    ///
-    /// By calling this, you vouch that no proxy, load balancer or sidecar passes requests to the service's port. Such a
-    /// proxy connects from this machine, too. So all of its clients would get profiles, names of functions and
-    /// addresses of upstreams, and could stop threads for moments ([ptrace](crate#costs)).
-    ///
-    /// The endpoints cannot detect every proxy: nginx since 1.29.7, `HAProxy` and every TCP proxy pass a request on without
-    /// a trace in their default configuration. If a deployment puts one in front later, the endpoints are open without a
-    /// change of this program.
-    ///
-    /// Use it for services that listen only on loopback, on a developer's machine. Everywhere else, use
-    /// [`listen`](Self::listen), which needs neither this nor a token.
-    pub fn trust_loopback(mut self) -> Self {
-        self.trusts_loopback = true;
-        self
     }
 
     /// Watches this runtime, too: heartbeat and metrics report each runtime by its name.
@@ -155,46 +146,9 @@ impl DebugEndpoints {
         self
     }
 
-    /// Adds the service's own endpoints, with the same access rules. `index` is added to the list at `/debug`: one line of
-    /// text for each endpoint.
-    pub fn routes(mut self, index: &str, routes: Router) -> Self {
-        self.further = self.further.merge(routes);
-        self.index.push_str(index);
-        self
-    }
-
     /// Returns the await profiler, with which you can wrap other futures. It is [armed](AwaitProfiler::armed).
     pub fn profiler(&self) -> AwaitProfiler {
         self.waits.profiler()
-    }
-
-    /// Returns the layer that puts requests into await profiles. Add it to the router after its routes, so that each
-    /// request has its route's name.
-    ///
-    /// It names requests by the route that axum 0.8 matched. In a service without axum 0.8, all would be `(no route)`:
-    /// use `debug.profiler().layer()`, which names them by method and path, or `.layer_named(GrpcMethod)`.
-    pub fn layer(&self) -> AwaitLayer<MatchedRoute> {
-        self.profiler().layer_named(MatchedRoute)
-    }
-
-    /// Returns a router of everything under `/debug`, to merge into an axum service. It answers requests that have the
-    /// [token](Self::token).
-    ///
-    /// Without a token it refuses everybody (403): the port is the service's own, and a proxy on this machine may pass on
-    /// requests from the whole internet. [`listen`](Self::listen) needs no token, and answers while the service cannot.
-    /// [`trust_loopback`](Self::trust_loopback) is for a port that no proxy passes requests to. With it, serve the app
-    /// with `into_make_service_with_connect_info::<SocketAddr>()`, which gives the endpoints the client's address.
-    pub fn router(&self) -> Router {
-        let routes = under_debug(self.shared()).merge(self.further.clone());
-        let guard = self.guard(if self.trusts_loopback {
-            Guard::TrustedLoopback
-        } else {
-            Guard::Closed
-        });
-        // The guard leaves the fallback alone: the service answers paths that have no route.
-        routes.route_layer(from_fn(move |request, next| {
-            guard.clone().check(request, next)
-        }))
     }
 
     /// Serves `/`, `/metrics` and everything under `/debug` until the process ends, from a thread of its own, which
@@ -219,18 +173,18 @@ impl DebugEndpoints {
         if self.token.is_none() && !address.ip().to_canonical().is_loopback() {
             return Err(ListenError::Exposed(address));
         }
-        let shared = self.shared();
-        let routes = under_debug(Arc::clone(&shared))
-            .merge(at_the_top(shared))
-            .merge(self.further.clone());
-        let guard = self.guard(Guard::OwnListener);
-        let routes = routes.layer(from_fn(move |request, next| {
-            guard.clone().check(request, next)
-        }));
-        Ok(listener::serve(listener, routes, listener::READ_WITHIN)?)
+        let asked = Asked {
+            shared: self.shared(),
+            guard: self.guard(Guard::OwnListener),
+            #[cfg(feature = "axum")]
+            axum: self.axum.clone(),
+        };
+        let asked = Arc::new(asked);
+        let ask = move |request| Arc::clone(&asked).answer(request);
+        Ok(listener::serve(listener, ask, listener::READ_WITHIN)?)
     }
 
-    fn shared(&self) -> Arc<Shared> {
+    pub(crate) fn shared(&self) -> Arc<Shared> {
         metrics::prepare();
         Arc::new(Shared {
             cpu: CpuProfiler::default(),
@@ -243,10 +197,42 @@ impl DebugEndpoints {
         })
     }
 
-    fn guard(&self, without_token: Guard) -> Guard {
+    pub(crate) fn guard(&self, without_token: Guard) -> Guard {
         match &self.token {
             Some(token) => Guard::Token(token.clone()),
             None => without_token,
+        }
+    }
+}
+
+/// What a listener answers.
+struct Asked {
+    shared: Arc<Shared>,
+    guard: Guard,
+    #[cfg(feature = "axum")]
+    axum: OfAxum,
+}
+
+impl Asked {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        if let Some(refusal) = self.guard.refusal(&parts) {
+            return refusal.into_response();
+        }
+        let path = match parts.uri.path() {
+            "/" => "/debug",
+            "/metrics" => "/debug/metrics",
+            path => path,
+        };
+        if let Some(answer) = endpoints::answer(&self.shared, path, &parts).await {
+            return answer.into_response();
+        }
+        #[cfg(feature = "axum")]
+        return self.axum.answer(Request::from_parts(parts, body)).await;
+        #[cfg(not(feature = "axum"))]
+        {
+            drop(body);
+            Answer::empty(StatusCode::NOT_FOUND).into_response()
         }
     }
 }

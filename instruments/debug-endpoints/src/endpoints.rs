@@ -1,19 +1,19 @@
 //! Endpoints, with the answer of each path.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "flamegraph")]
 use await_profile::{FlamegraphError, FlamegraphOptions};
 use await_profile::{Frames, Profile};
-use axum::extract::{Query, State};
-use axum::handler::Handler;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
-use axum::{Json, Router};
-use diagnosis::{Report, printable};
+use diagnosis::{Addresses, Report, printable};
+use http::header::{self, HeaderMap, HeaderName};
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
+use crate::answer::Answer;
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_profiler::CpuProfiler;
 use crate::error::EndpointError;
@@ -30,6 +30,7 @@ use crate::page;
 use crate::shared::Shared;
 use crate::sockets;
 use crate::tail;
+use crate::tasks;
 use crate::thread_flamegraph;
 use crate::threads::ThreadProfile;
 
@@ -44,66 +45,106 @@ const INDEX: &str = "\
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/threads?seconds=N                where each thread is blocked, folded stacks (&format=svg|json, &idle=true, &all=true)
 /debug/threads/last?format=folded|svg|json   the last profile of threads again
+/debug/tasks                            every task: where it waits, what it holds, who waits for whom (&of=NAME, &format=html|json|svg)
 /debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
 /debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
 /debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
-/debug/look?seconds=N                   all of them at once, and what they say together (&format=json)
+/debug/look?seconds=N                   all of them at once, and what they say together (&format=json|evidence)
 /debug/look?seconds=N&tail=99            why the p99 of each route is high, in three lines (&format=json)
 /debug/incidents                        what the threads did when the service was stuck, slow or short of something (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
 
-/// Returns the routes under `/debug`.
-pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
-    Router::new()
-        .route("/debug", get(index))
-        .route("/debug/", get(index))
-        .route("/debug/metrics", get(metrics_text))
-        .route("/debug/heartbeat", taken(heartbeat))
-        .route("/debug/memory", taken(memory))
-        .route("/debug/sockets", taken(sockets))
-        .route("/debug/look", taken(look_at_all))
-        .route("/debug/incidents", get(incidents))
-        .route("/debug/pprof/profile", taken(cpu_profile))
-        .route("/debug/pprof/flamegraph", taken(cpu_flamegraph))
-        .route("/debug/pprof/last", get(last_cpu_profile))
-        .route("/debug/await", taken(await_profile))
-        .route("/debug/pprof/await", taken(await_pprof))
-        .route("/debug/await/last", get(last_await_profile))
-        .route("/debug/threads", taken(threads))
-        .route("/debug/threads/last", get(last_threads))
-        .route("/debug/heap", taken(heap_profile))
-        .route("/debug/pprof/heap", taken(heap_in_use))
-        .with_state(shared)
+/// Paths of all endpoints.
+pub(crate) const PATHS: [&str; 19] = [
+    "/debug",
+    "/debug/",
+    "/debug/metrics",
+    "/debug/heartbeat",
+    "/debug/memory",
+    "/debug/sockets",
+    "/debug/look",
+    "/debug/incidents",
+    "/debug/pprof/profile",
+    "/debug/pprof/flamegraph",
+    "/debug/pprof/last",
+    "/debug/await",
+    "/debug/pprof/await",
+    "/debug/await/last",
+    "/debug/threads",
+    "/debug/threads/last",
+    "/debug/tasks",
+    "/debug/heap",
+    "/debug/pprof/heap",
+];
+
+/// Those of them that take no time.
+const AT_ONCE: [&str; 7] = [
+    "/debug",
+    "/debug/",
+    "/debug/metrics",
+    "/debug/incidents",
+    "/debug/pprof/last",
+    "/debug/await/last",
+    "/debug/threads/last",
+];
+
+/// Answers a request for one of the [`PATHS`], or returns None for any other path.
+pub(crate) async fn answer(shared: &Arc<Shared>, path: &str, asked: &Parts) -> Option<Answer> {
+    if !PATHS.contains(&path) {
+        return None;
+    }
+    // A request for a head alone, such as a check that somebody listens, takes no profile.
+    if asked.method == Method::HEAD && !AT_ONCE.contains(&path) {
+        return Some(Answer::empty(StatusCode::OK));
+    }
+    if ![Method::GET, Method::HEAD].contains(&asked.method) {
+        let refusal = Answer::empty(StatusCode::METHOD_NOT_ALLOWED);
+        return Some(refusal.with(header::ALLOW, HeaderValue::from_static("GET,HEAD")));
+    }
+    Some(ask(shared, path, asked).await.unwrap_or_else(Answer::from))
 }
 
-/// Returns the route of an endpoint that takes time. A request for its head alone, such as a check that somebody listens,
-/// takes no profile.
-fn taken<H, T>(handler: H) -> MethodRouter<Arc<Shared>>
-where
-    H: Handler<T, Arc<Shared>>,
-    T: 'static,
-{
-    get(handler).head(async || StatusCode::OK)
+async fn ask(shared: &Arc<Shared>, path: &str, asked: &Parts) -> Result<Answer, EndpointError> {
+    match path {
+        "/debug" | "/debug/" => Ok(index(shared, &asked.headers)),
+        "/debug/metrics" => metrics_text(shared),
+        "/debug/heartbeat" => heartbeat(shared, parameters(asked)?).await,
+        "/debug/memory" => memory(shared, parameters(asked)?).await,
+        "/debug/sockets" => sockets(parameters(asked)?).await,
+        "/debug/look" => look_at_all(shared, parameters(asked)?).await,
+        "/debug/incidents" => incidents(shared, &parameters(asked)?),
+        "/debug/pprof/profile" => cpu_profile(shared, parameters(asked)?).await,
+        "/debug/pprof/flamegraph" => cpu_flamegraph(shared, parameters(asked)?).await,
+        "/debug/pprof/last" => last_cpu_profile(shared, parameters(asked)?).await,
+        "/debug/await" => await_profile(shared, parameters(asked)?).await,
+        "/debug/pprof/await" => await_pprof(shared, parameters(asked)?).await,
+        "/debug/await/last" => last_await_profile(shared, parameters(asked)?).await,
+        "/debug/threads" => threads(shared, parameters(asked)?).await,
+        "/debug/threads/last" => last_threads(shared, parameters(asked)?).await,
+        "/debug/tasks" => all_tasks(parameters(asked)?).await,
+        "/debug/heap" => heap_profile(parameters(asked)?).await,
+        "/debug/pprof/heap" => heap_in_use().await,
+        _ => Ok(Answer::empty(StatusCode::NOT_FOUND)),
+    }
 }
 
-/// Returns the further routes of a listener.
-pub(crate) fn at_the_top(shared: Arc<Shared>) -> Router {
-    Router::new()
-        .route("/", get(index))
-        .route("/metrics", get(metrics_text))
-        .with_state(shared)
+/// Returns the parameters of a request's query.
+fn parameters<T: DeserializeOwned>(asked: &Parts) -> Result<T, EndpointError> {
+    let query = asked.uri.query().unwrap_or_default();
+    serde_urlencoded::from_str(query)
+        .map_err(|error| EndpointError::BadRequest(format!("{error}: ?{}", printable(query))))
 }
 
 /// Returns the list of paths, or to a browser the page that shows them.
-async fn index(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    if page::is_wanted(&headers) {
+fn index(shared: &Shared, headers: &HeaderMap) -> Answer {
+    if page::is_wanted(headers) {
         return page::answer();
     }
-    let vary = [(header::VARY, "Accept")];
-    (vary, format!("{INDEX}{}", shared.index)).into_response()
+    let list = Answer::text(format!("{INDEX}{}", shared.index));
+    list.with(header::VARY, HeaderValue::from_static("Accept"))
 }
 
 /// Parameters of a request.
@@ -124,6 +165,28 @@ struct Request {
     /// Shows frames of frameworks, too.
     #[serde(default)]
     all: bool,
+}
+
+/// Parameters of a look.
+#[derive(Debug, Deserialize)]
+struct LookRequest {
+    #[serde(default = "ten")]
+    seconds: f64,
+    captures: Option<u32>,
+    format: Option<LookFormat>,
+    /// Keeps the hosts of other services in the evidence.
+    #[serde(default)]
+    addresses: bool,
+    tail: Option<String>,
+}
+
+/// Format of a look other than text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum LookFormat {
+    Json,
+    /// What was seen, to be judged elsewhere.
+    Evidence,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -213,14 +276,12 @@ fn default_frequency() -> u32 {
 
 /// Runs `write` on a thread of its own: a picture of many stacks takes a second, in which no request may wait.
 async fn written(
-    write: impl FnOnce() -> Result<Response, EndpointError> + Send + 'static,
-) -> Result<Response, EndpointError> {
+    write: impl FnOnce() -> Result<Answer, EndpointError> + Send + 'static,
+) -> Result<Answer, EndpointError> {
     DESK.run(|_| write()).await?
 }
 
-async fn metrics_text(
-    State(shared): State<Arc<Shared>>,
-) -> Result<impl IntoResponse, EndpointError> {
+fn metrics_text(shared: &Shared) -> Result<Answer, EndpointError> {
     let own = match &shared.metrics {
         Some(own) => own().map_err(EndpointError::failed)?,
         None => String::new(),
@@ -234,82 +295,75 @@ async fn metrics_text(
         &requests,
         incidents.as_deref(),
     );
-    Ok(([(header::CONTENT_TYPE, kind)], text))
+    Ok(Answer::of(kind, text))
 }
 
-async fn heartbeat(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<impl IntoResponse, EndpointError> {
+async fn heartbeat(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     let duration = checked_duration(request.seconds)?;
-    heartbeat::watch(shared.runtimes.all(), duration)
-        .await
-        .map(Json)
+    Answer::json(&heartbeat::watch(shared.runtimes.all(), duration).await?)
 }
 
-async fn memory(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<impl IntoResponse, EndpointError> {
+async fn memory(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     let duration = checked_duration(request.seconds)?;
-    memory::watch(shared.runtimes.all(), duration)
-        .await
-        .map(Json)
+    Answer::json(&memory::watch(shared.runtimes.all(), duration).await?)
 }
 
-async fn sockets(Query(request): Query<Request>) -> Result<Response, EndpointError> {
+async fn sockets(request: Request) -> Result<Answer, EndpointError> {
     let format = request.of_text("sockets are")?;
     let sockets = sockets::watch(checked_duration(request.seconds)?).await?;
-    Ok(match format {
-        Text::Plain => sockets.to_string().into_response(),
-        Text::Json => Json(sockets).into_response(),
-    })
+    match format {
+        Text::Plain => Ok(Answer::text(sockets.to_string())),
+        Text::Json => Answer::json(&sockets),
+    }
 }
 
-async fn look_at_all(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<Response, EndpointError> {
-    let format = request.of_text("a look is")?;
+async fn look_at_all(shared: &Arc<Shared>, request: LookRequest) -> Result<Answer, EndpointError> {
     if let Some(tail) = &request.tail {
         let percentile = tail::percentile(tail)?;
+        if request.format == Some(LookFormat::Evidence) {
+            let reason =
+                "a look at the tail has no evidence to judge; leave `tail` or `format` out";
+            return Err(EndpointError::BadRequest(reason.to_owned()));
+        }
         let duration = checked_duration(request.seconds)?;
         let waits = shared
             .waits
             .record_tail(duration, request.captures, percentile);
         let profile = waits.await?;
-        return written(move || tail_in_words(&profile, format)).await;
+        return written(move || tail_in_words(&profile, request.format)).await;
     }
-    let evidence = look::look(&shared, checked_duration(request.seconds)?).await;
+    let evidence = look::look(shared, checked_duration(request.seconds)?).await;
     written(move || {
         let report = Report::new(&evidence);
-        Ok(match format {
-            Text::Plain => printable(&report.to_string()).into_response(),
-            Text::Json => Json(look::WithText::new(report)).into_response(),
-        })
+        match request.format {
+            None => Ok(Answer::text(printable(&report.to_string()))),
+            Some(LookFormat::Json) => Answer::json(&report.with_text()),
+            Some(LookFormat::Evidence) => {
+                let addresses = if request.addresses {
+                    Addresses::Kept
+                } else {
+                    Addresses::Numbered
+                };
+                Ok(Answer::of("application/json", evidence.to_file(addresses)))
+            }
+        }
     })
     .await
 }
 
-async fn incidents(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<Response, EndpointError> {
+fn incidents(shared: &Shared, request: &Request) -> Result<Answer, EndpointError> {
     let format = request.of_text("incidents are")?;
     let recorder = shared
         .incidents
         .as_ref()
         .ok_or(EndpointError::NotRecorded)?;
-    Ok(match format {
-        Text::Plain => printable(&recorder.text()).into_response(),
-        Text::Json => Json(recorder.shown()).into_response(),
-    })
+    match format {
+        Text::Plain => Ok(Answer::text(printable(&recorder.text()))),
+        Text::Json => Answer::json(&recorder.shown()),
+    }
 }
 
-async fn cpu_profile(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<Response, EndpointError> {
+async fn cpu_profile(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     let format = request.of_cpu()?;
     let duration = checked_duration(request.seconds)?;
     let profile = shared.cpu.record(duration, request.frequency).await?;
@@ -317,51 +371,31 @@ async fn cpu_profile(
 }
 
 async fn cpu_flamegraph(
-    state: State<Arc<Shared>>,
-    Query(mut request): Query<Request>,
-) -> Result<Response, EndpointError> {
+    shared: &Arc<Shared>,
+    mut request: Request,
+) -> Result<Answer, EndpointError> {
     request.format = Some(Format::Svg);
-    cpu_profile(state, Query(request)).await
+    cpu_profile(shared, request).await
 }
 
-async fn last_cpu_profile(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<Response, EndpointError> {
+async fn last_cpu_profile(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     let format = request.of_cpu()?;
     let profile = shared.cpu.last.get().ok_or(EndpointError::NothingYet)?;
     written(move || cpu_response(&profile, format, request.idle)).await
 }
 
-fn cpu_response(
-    profile: &CpuProfile,
-    format: Format,
-    idle: bool,
-) -> Result<Response, EndpointError> {
-    let mut samples = HeaderMap::new();
-    samples.insert("x-samples", HeaderValue::from(profile.samples()));
-    if let Some(note) = &profile.note {
-        // It has names of threads, which may be anything.
-        let note = printable(note).replace(['\n', '\t'], " ");
-        if let Ok(note) = HeaderValue::from_bytes(note.as_bytes()) {
-            samples.insert("x-note", note);
-        }
-    }
-    Ok(match format {
-        Format::Pprof => {
-            (samples, attachment("profile.pb.gz"), profile.pprof.clone()).into_response()
-        }
-        Format::Svg => (samples, svg(profile.flamegraph(idle)?)).into_response(),
-        Format::Folded | Format::Json => {
-            (samples, printable(&profile.folded(idle))).into_response()
-        }
-    })
+fn cpu_response(profile: &CpuProfile, format: Format, idle: bool) -> Result<Answer, EndpointError> {
+    let answer = match format {
+        Format::Pprof => Answer::attachment("profile.pb.gz", profile.pprof.clone()),
+        Format::Svg => Answer::svg(profile.flamegraph(idle)?),
+        Format::Folded | Format::Json => Answer::text(printable(&profile.folded(idle))),
+    };
+    let samples = HeaderValue::from(profile.samples());
+    let answer = answer.with(HeaderName::from_static("x-samples"), samples);
+    Ok(answer.noted(profile.note.as_deref()))
 }
 
-async fn await_profile(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<Response, EndpointError> {
+async fn await_profile(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     if let Some(tail) = &request.tail {
         let (format, percentile) = (request.of_tail()?, tail::percentile(tail)?);
         let duration = checked_duration(request.seconds)?;
@@ -377,65 +411,53 @@ async fn await_profile(
     written(move || waits_response(&profile, format, request.all)).await
 }
 
-async fn await_pprof(
-    state: State<Arc<Shared>>,
-    Query(mut request): Query<Request>,
-) -> Result<Response, EndpointError> {
+async fn await_pprof(shared: &Arc<Shared>, mut request: Request) -> Result<Answer, EndpointError> {
     request.format = request.format.or(Some(Format::Pprof));
-    await_profile(state, Query(request)).await
+    await_profile(shared, request).await
 }
 
 async fn last_await_profile(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<Response, EndpointError> {
+    shared: &Arc<Shared>,
+    request: Request,
+) -> Result<Answer, EndpointError> {
     let format = request.of_waits()?;
     let profile = shared.waits.last.get().ok_or(EndpointError::NothingYet)?;
     written(move || waits_response(&profile, format, request.all)).await
 }
 
-fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Response, EndpointError> {
+fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Answer, EndpointError> {
     let frames = if all { Frames::All } else { Frames::Own };
-    let folded = profile.folded(frames);
-    let mut headers = HeaderMap::new();
-    if let Some(note) = missing_names::in_waits(profile) {
-        headers.insert("x-note", HeaderValue::from_static(note));
-    }
-    Ok(match format {
+    let answer = match format {
         Format::Folded => {
+            let folded = profile.folded(frames);
             if folded.is_empty() {
                 return Err(EndpointError::NoRequests(why_empty(profile)));
             }
-            (headers, printable(&folded)).into_response()
+            Answer::text(printable(&folded))
         }
-        Format::Json => (headers, Json(profile.summary())).into_response(),
-        Format::Pprof => {
-            (headers, attachment("await.pb.gz"), profile.pprof(frames)).into_response()
-        }
-        Format::Svg => (headers, svg(drawn_waits(profile, frames)?)).into_response(),
-    })
+        Format::Json => Answer::json(&profile.summary())?,
+        Format::Pprof => Answer::attachment("await.pb.gz", profile.pprof(frames)),
+        Format::Svg => Answer::svg(drawn_waits(profile, frames)?),
+    };
+    Ok(answer.noted(missing_names::in_waits(profile)))
 }
 
-fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Response, EndpointError> {
+fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Answer, EndpointError> {
     let frames = if all { Frames::All } else { Frames::Own };
-    let mut headers = HeaderMap::new();
-    if let Ok(note) = HeaderValue::from_str(&tail::left_out(profile)?) {
-        headers.insert("x-note", note);
-    }
-    Ok(match format {
-        Format::Svg => (headers, svg(tail::drawn(profile, frames)?)).into_response(),
-        Format::Json => Json(tail::with_text(profile)?).into_response(),
-        Format::Folded | Format::Pprof => {
-            (headers, printable(&tail::folded(profile, frames)?)).into_response()
-        }
-    })
+    let answer = match format {
+        Format::Svg => Answer::svg(tail::drawn(profile, frames)?),
+        Format::Json => return Answer::json(&tail::with_text(profile)?),
+        Format::Folded | Format::Pprof => Answer::text(printable(&tail::folded(profile, frames)?)),
+    };
+    Ok(answer.noted(Some(&tail::left_out(profile)?)))
 }
 
-fn tail_in_words(profile: &Profile, format: Text) -> Result<Response, EndpointError> {
-    Ok(match format {
-        Text::Plain => printable(&tail::with_text(profile)?.text).into_response(),
-        Text::Json => Json(tail::with_text(profile)?).into_response(),
-    })
+fn tail_in_words(profile: &Profile, format: Option<LookFormat>) -> Result<Answer, EndpointError> {
+    let tail = tail::with_text(profile)?;
+    match format {
+        None => Ok(Answer::text(printable(&tail.text))),
+        Some(_) => Answer::json(&tail),
+    }
 }
 
 /// Returns why a profile has no stack: no request came, or all were answered between two samples.
@@ -477,24 +499,17 @@ fn drawn_waits(_: &Profile, _: Frames) -> Result<String, EndpointError> {
     drawable(Format::Svg).map(|_| String::new())
 }
 
-fn svg(drawn: String) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "image/svg+xml")], drawn)
-}
-
-async fn threads(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<Response, EndpointError> {
+async fn threads(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     let format = request.of_threads()?;
     let duration = checked_duration(request.seconds)?;
-    let profile = shared.threads.record(duration).await?;
+    let profile = shared
+        .threads
+        .record_within(Duration::ZERO, duration)
+        .await?;
     written(move || threads_response(&profile, format, &request)).await
 }
 
-async fn last_threads(
-    State(shared): State<Arc<Shared>>,
-    Query(request): Query<Request>,
-) -> Result<Response, EndpointError> {
+async fn last_threads(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     let format = request.of_threads()?;
     let profile = shared.threads.last.get().ok_or(EndpointError::NothingYet)?;
     written(move || threads_response(&profile, format, &request)).await
@@ -504,36 +519,25 @@ fn threads_response(
     profile: &ThreadProfile,
     format: Format,
     request: &Request,
-) -> Result<Response, EndpointError> {
-    let mut headers = HeaderMap::new();
-    if let Some(Ok(note)) = profile.note().map(HeaderValue::from_str) {
-        headers.insert("x-note", note);
-    }
+) -> Result<Answer, EndpointError> {
     let (idle, all) = (request.idle, request.all);
-    Ok(match format {
-        Format::Svg => (headers, svg(thread_flamegraph::draw(profile, idle, all)?)).into_response(),
-        Format::Json => (headers, Json(profile)).into_response(),
-        Format::Folded | Format::Pprof => {
-            (headers, printable(&profile.folded(idle, all))).into_response()
-        }
-    })
+    let answer = match format {
+        Format::Svg => Answer::svg(thread_flamegraph::draw(profile, idle, all)?),
+        Format::Json => Answer::json(profile)?,
+        Format::Folded | Format::Pprof => Answer::text(printable(&profile.folded(idle, all))),
+    };
+    Ok(answer.noted(profile.note()))
 }
 
-async fn heap_profile(Query(request): Query<Request>) -> Result<Response, EndpointError> {
+async fn all_tasks(request: tasks::Request) -> Result<Answer, EndpointError> {
+    tasks::answer(request).await
+}
+
+async fn heap_profile(request: Request) -> Result<Answer, EndpointError> {
     let json = heap_profile::record(checked_duration(request.seconds)?).await?;
-    Ok((attachment("dhat-heap.json"), json).into_response())
+    Ok(Answer::attachment("dhat-heap.json", json))
 }
 
-async fn heap_in_use() -> Result<Response, EndpointError> {
-    written(|| Ok((attachment("heap.pb.gz"), jemalloc::in_use()?).into_response())).await
-}
-
-fn attachment(name: &str) -> [(header::HeaderName, String); 2] {
-    [
-        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
-        (
-            header::CONTENT_DISPOSITION,
-            format!("attachment; filename=\"{name}\""),
-        ),
-    ]
+async fn heap_in_use() -> Result<Answer, EndpointError> {
+    written(|| Ok(Answer::attachment("heap.pb.gz", jemalloc::in_use()?))).await
 }

@@ -2,8 +2,7 @@
 
 use std::net::SocketAddr;
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use http::StatusCode;
 
 /// Answer that is no profile, as one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +21,8 @@ pub(crate) enum EndpointError {
     #[error("{0}")]
     Unsupported(&'static str),
     #[error("{0}")]
+    WithoutTypes(String),
+    #[error("{0}")]
     Unavailable(String),
     #[error("the profiler failed: {0}")]
     Failed(String),
@@ -35,28 +36,18 @@ impl EndpointError {
     pub(crate) fn failed(error: impl std::fmt::Display) -> Self {
         Self::Failed(error.to_string())
     }
-}
 
-impl IntoResponse for EndpointError {
-    fn into_response(self) -> Response {
-        let status = match self {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Busy(_) => StatusCode::CONFLICT,
             Self::NothingYet | Self::NotRecorded | Self::NoRequests(_) => StatusCode::NOT_FOUND,
-            Self::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::Unsupported(_) | Self::WithoutTypes(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
-        };
-        let mut response = (status, format!("{self}\n")).into_response();
-        if status == StatusCode::UNAUTHORIZED {
-            // With this header, a browser asks its user for the token.
-            let asks = axum::http::HeaderValue::from_static("Basic realm=\"debug\"");
-            let headers = response.headers_mut();
-            headers.insert(axum::http::header::WWW_AUTHENTICATE, asks);
         }
-        response
     }
 }
 

@@ -1,18 +1,19 @@
 //! Access: a caller with the token may ask. Without a token, the listener answers programs and pages of this machine,
 //! and the router answers nobody, unless its author trusts everything that connects from this machine.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use axum::extract::{ConnectInfo, Request};
-use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Version, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::header::{self, HeaderMap};
+use http::request::Parts;
+use http::uri::Authority;
 
+use crate::answer::Answer;
 use crate::error::{EndpointError, TokenError};
 use crate::page;
+#[cfg(feature = "axum")]
+use crate::peer;
 
 /// Condition that a request must meet.
 #[derive(Debug, Clone)]
@@ -24,9 +25,11 @@ pub(crate) enum Guard {
     /// Every request is refused. The port is the service's own, which others are meant to reach. A proxy on this
     /// machine passes everybody's requests on from here, and may leave no trace of it, so nothing in a request is
     /// enough.
+    #[cfg(feature = "axum")]
     Closed,
     /// Requests from this machine are answered, since the author vouches for them. A request that shows signs of a
     /// proxy is still refused.
+    #[cfg(feature = "axum")]
     TrustedLoopback,
 }
 
@@ -58,19 +61,21 @@ impl std::fmt::Debug for Token {
 }
 
 impl Guard {
-    pub(crate) async fn check(self, request: Request, next: Next) -> Response {
-        match self.authorize(&request) {
-            Ok(()) => next.run(request).await,
+    /// Returns the answer to a request that may not ask.
+    pub(crate) fn refusal(&self, request: &Parts) -> Option<Answer> {
+        match self.authorize(request) {
+            Ok(()) => None,
             // The page holds no data, and asks its reader for the token.
-            Err(EndpointError::NoToken) if page::is_asked_for(&request) => page::answer(),
-            Err(error) => error.into_response(),
+            Err(EndpointError::NoToken) if page::is_asked_for(request) => Some(page::answer()),
+            Err(error) => Some(error.into()),
         }
     }
 
-    fn authorize(&self, request: &Request) -> Result<(), EndpointError> {
+    fn authorize(&self, request: &Parts) -> Result<(), EndpointError> {
         match self {
-            Self::Token(token) => return check_token(request.headers(), &token.0),
+            Self::Token(token) => return check_token(&request.headers, &token.0),
             Self::OwnListener => {}
+            #[cfg(feature = "axum")]
             Self::Closed => {
                 return Err(EndpointError::Forbidden(
                     "these endpoints are on the service's own port and have no token, so they answer nobody: a proxy \
@@ -79,7 +84,8 @@ impl Guard {
                      passes requests to",
                 ));
             }
-            Self::TrustedLoopback => check_peer(request)?,
+            #[cfg(feature = "axum")]
+            Self::TrustedLoopback => peer::check(request)?,
         }
         refuse_foreign_pages(request)
     }
@@ -119,95 +125,14 @@ fn constant_time_eq(one: &str, other: &str) -> bool {
     one.len() == other.len() && std::hint::black_box(differences) == 0
 }
 
-fn check_peer(request: &Request) -> Result<(), EndpointError> {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let peer = peer.ok_or(EndpointError::Forbidden(
-        "it is not known who asks: serve the app with \
-         into_make_service_with_connect_info::<SocketAddr>(); on a Unix socket, where nobody has an address, set a \
-         token with DebugEndpoints::token",
-    ))?;
-    if !peer.0.ip().to_canonical().is_loopback() {
-        return Err(EndpointError::Forbidden(
-            "these endpoints answer to this machine alone: ask from there, or set a token",
-        ));
-    }
-    // nginx before 1.29.7 can be seen by its HTTP/1.0. Later versions speak HTTP/1.1 and add no header, like HAProxy
-    // and every TCP proxy. So this check finds only some mistakes; the author has vouched that there are none.
-    let headers = request.headers();
-    if request.version() < Version::HTTP_11
-        || headers.keys().any(|name| is_of_proxies(name.as_str()))
-    {
-        return Err(EndpointError::Forbidden(
-            "this request came through a proxy (its headers or HTTP/1.0 say so), so anybody may have sent it: \
-             set a token with DebugEndpoints::token, and do not call trust_loopback()",
-        ));
-    }
-    Ok(())
-}
-
-/// Headers that proxies and load balancers add, in lower case; a name that ends with a hyphen is a prefix of several.
-const OF_PROXIES: &[&str] = &[
-    "akamai-",
-    "cdn-loop",
-    "cf-",
-    "client-ip",
-    "eagleeye-",
-    "fastly-",
-    "fly-",
-    "forwarded",
-    "forwarded-for",
-    "incap-",
-    "proxy-connection",
-    "true-client-ip",
-    "uber-trace-id",
-    "via",
-    "wl-proxy-client-ip",
-    "x-akamai-",
-    "x-amz-cf-",
-    "x-amzn-",
-    "x-appengine-",
-    "x-arr-",
-    "x-azure-",
-    "x-b3-",
-    "x-client-ip",
-    "x-cloud-trace-context",
-    "x-cluster-client-ip",
-    "x-correlation-id",
-    "x-edge-",
-    "x-envoy-",
-    "x-forwarded",
-    "x-forwarded-",
-    "x-host",
-    "x-iinfo",
-    "x-nf-",
-    "x-original-",
-    "x-originating-ip",
-    "x-proxyuser-ip",
-    "x-real-ip",
-    "x-remote-",
-    "x-request-id",
-    "x-request-start",
-    "x-scheme",
-    "x-sucuri-",
-    "x-varnish",
-    "x-vercel-",
-];
-
-/// Returns whether proxies and load balancers add a header of this name, which is in lower case.
-fn is_of_proxies(name: &str) -> bool {
-    OF_PROXIES
-        .iter()
-        .any(|known| name == *known || known.ends_with('-') && name.starts_with(known))
-}
-
 /// Refuses requests of other sites' pages. Such a page can make a browser of this machine ask. If the site's own name
 /// resolves to this machine (DNS rebinding), the page could read the answer.
-fn refuse_foreign_pages(request: &Request) -> Result<(), EndpointError> {
-    let headers = request.headers();
+fn refuse_foreign_pages(request: &Parts) -> Result<(), EndpointError> {
+    let headers = &request.headers;
     let host = match headers.get(header::HOST) {
         Some(host) => host.to_str().ok(),
         // HTTP/2 has the name in the address instead.
-        None => request.uri().authority().map(Authority::as_str),
+        None => request.uri.authority().map(Authority::as_str),
     };
     if !is_this_machine(host.unwrap_or_default()) {
         return Err(EndpointError::Forbidden(
@@ -259,7 +184,7 @@ fn is_port(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
+    use http::Request;
 
     use super::*;
 
@@ -270,8 +195,10 @@ mod tests {
             if let Some(host) = host {
                 request = request.header(header::HOST, host);
             }
-            let request = request.body(Body::empty()).expect("a request");
-            Guard::OwnListener.authorize(&request).is_ok()
+            let request = request.body(()).expect("a request");
+            Guard::OwnListener
+                .authorize(&request.into_parts().0)
+                .is_ok()
         };
         assert!(ask("http://localhost:8080/debug", None));
         assert!(!ask("http://rebound.example/debug", None));

@@ -70,6 +70,7 @@
 //! | `/debug/heap?seconds=N` | heap profile for the viewer of [dhat](https://docs.rs/dhat) (build with the feature `heap`) |
 //! | `/debug/threads?seconds=N` | what each thread does and where it is blocked, folded stacks (`&format=svg`, `json`, `&idle=true`, `&all=true`) |
 //! | `/debug/threads/last?format=…` | the last profile of threads again, in another format |
+//! | `/debug/tasks` | all tasks of the runtimes: where each waits, what it holds, who waits for whom, and deadlocks (`?of=NAME`, `&format=json`, `html`, `svg`) |
 //! | `/debug/heartbeat?seconds=N` | how long tasks and jobs of the blocking pool wait to run, JSON |
 //! | `/debug/memory?seconds=N` | memory that is live, memory that the allocator keeps, and which of them grows, JSON |
 //! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and data that waits in them (`&format=json`) |
@@ -127,6 +128,7 @@
 //! and runtimes that are not watched. An endpoint that the system does not support answers 501, and says why.
 
 mod allocator;
+mod answer;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -183,9 +185,13 @@ mod memory;
 mod memory_left;
 mod metrics;
 mod missing_names;
+#[cfg(feature = "axum")]
+mod of_axum;
 mod own_status;
 mod own_thread;
 mod page;
+#[cfg(feature = "axum")]
+mod peer;
 mod permit;
 mod runtimes;
 mod shared;
@@ -195,6 +201,25 @@ mod sockets;
 #[path = "no_sockets.rs"]
 mod sockets;
 mod tail;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "tasks"
+))]
+mod tasks;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "tasks"
+)))]
+#[path = "no_tasks.rs"]
+mod tasks;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "tasks"
+))]
+mod tasks_page;
 #[cfg(target_os = "linux")]
 mod tcp_socket;
 mod thread_flamegraph;
@@ -212,8 +237,14 @@ mod threads;
 #[path = "no_threads.rs"]
 mod threads;
 mod waits;
+#[cfg(feature = "axum")]
+mod with_axum;
 
-pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, WaitKind, inherit, watch};
+#[cfg(feature = "axum")]
+pub use await_profile::MatchedRoute;
+pub use await_profile::{AwaitProfiler, WaitKind, inherit, watch};
+#[cfg(feature = "tower")]
+pub use await_profile::{GrpcMethod, MethodAndPath};
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
 pub use incidents::options::Incidents;

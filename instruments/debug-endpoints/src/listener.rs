@@ -10,15 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
+use http::{Request, Response};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use crate::answer::Body;
 use crate::runtimes::OF_LISTENERS;
 
 /// Longest time in which a client sends its headers.
@@ -33,14 +34,18 @@ const MOST_CONNECTIONS: usize = 64;
 /// Number of file descriptors that are set aside for when the service has used up all others.
 const SPARE: usize = 8;
 
-/// Serves `routes` from a new thread until the process ends, and returns the listener's address.
+/// Serves what `ask` answers from a new thread until the process ends, and returns the listener's address.
 ///
 /// `read_within` is [`READ_WITHIN`], except in tests.
-pub(crate) fn serve(
+pub(crate) fn serve<A, F>(
     listener: net::TcpListener,
-    routes: Router,
+    ask: A,
     read_within: Duration,
-) -> std::io::Result<SocketAddr> {
+) -> std::io::Result<SocketAddr>
+where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
     let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -49,17 +54,20 @@ pub(crate) fn serve(
     OF_LISTENERS.fetch_add(1, Relaxed);
     std::thread::Builder::new()
         .name("admin".to_owned())
-        .spawn(move || runtime.block_on(answer(listener, routes, read_within)))?;
+        .spawn(move || runtime.block_on(answer(listener, ask, read_within)))?;
     Ok(address)
 }
 
-/// Accepts connections and answers one request on each, by HTTP/1 alone: `axum::serve` speaks HTTP/2 as well if
-/// anything else in the build enables it.
-async fn answer(
+/// Accepts connections and answers one request on each, by HTTP/1 alone.
+async fn answer<A, F>(
     listener: net::TcpListener,
-    routes: Router,
+    ask: A,
     read_within: Duration,
-) -> std::io::Result<Infallible> {
+) -> std::io::Result<Infallible>
+where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
     let spare = Arc::new(Spare::of(listener.try_clone()?));
     let listener = TcpListener::from_std(listener)?;
     let mut http = http1::Builder::new();
@@ -75,7 +83,7 @@ async fn answer(
         }
         let is_answering = Arc::new(AtomicBool::new(false));
         let is_busy = Arc::clone(&is_answering);
-        let connection = connection(stream, &http, &routes, is_busy, read_within);
+        let connection = connection(stream, &http, ask.clone(), is_busy, read_within);
         let spare = Arc::clone(&spare);
         let task = tokio::spawn(async move {
             connection.await;
@@ -88,25 +96,27 @@ async fn answer(
 }
 
 /// Answers the one request of `stream`.
-fn connection(
+fn connection<A, F>(
     stream: TcpStream,
     http: &http1::Builder,
-    routes: &Router,
+    ask: A,
     is_answering: Arc<AtomicBool>,
     read_within: Duration,
-) -> impl Future<Output = ()> + Send + use<> {
+) -> impl Future<Output = ()> + Send + use<A, F>
+where
+    A: Fn(Request<Incoming>) -> F + Send + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
     let answered = Arc::new(Notify::new());
     let told = Arc::clone(&answered);
-    let routes = TowerToHyperService::new(routes.clone());
-    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let (routes, told, is_answering) =
-            (routes.clone(), Arc::clone(&told), is_answering.clone());
+    let service = service_fn(move |request| {
+        let (answer, told, is_answering) = (ask(request), Arc::clone(&told), is_answering.clone());
         async move {
             is_answering.store(true, Relaxed);
-            let answer = hyper::service::Service::call(&routes, request).await;
+            let answer = answer.await;
             is_answering.store(false, Relaxed);
             told.notify_one();
-            answer
+            Ok::<_, Infallible>(answer)
         }
     });
     let connection = http.serve_connection(TokioIo::new(stream), service);
@@ -196,8 +206,9 @@ mod tests {
     use std::io::{Write, copy, sink};
     use std::sync::mpsc::{self, Receiver, Sender};
 
-    use axum::body::Bytes;
-    use axum::routing::get;
+    use bytes::Bytes;
+
+    use crate::answer::Answer as Whole;
 
     use super::*;
 
@@ -223,10 +234,12 @@ mod tests {
     /// Returns a client that has asked for a large answer, and a receiver that hears when that answer is dropped.
     fn client(read_within: Duration) -> std::io::Result<(net::TcpStream, Receiver<()>)> {
         let (gone, is_gone) = mpsc::channel();
-        let large = async move || Bytes::from_owner(Answer(gone.clone()));
-        let routes = Router::new().route("/", get(large));
+        let large = move |_| {
+            let large = Bytes::from_owner(Answer(gone.clone()));
+            async { Whole::text(large).into_response() }
+        };
         let listener = net::TcpListener::bind("127.0.0.1:0")?;
-        let mut client = net::TcpStream::connect(serve(listener, routes, read_within)?)?;
+        let mut client = net::TcpStream::connect(serve(listener, large, read_within)?)?;
         client.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
         Ok((client, is_gone))
     }

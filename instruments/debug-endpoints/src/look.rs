@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use diagnosis::threads::roles::is_of_profiler;
-use diagnosis::{Evidence, Neighbours, Process, Report};
-use serde::Serialize;
+use diagnosis::{Evidence, Neighbours, Process};
 
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_profiler::CpuProfiler;
@@ -23,27 +22,16 @@ const MOST_FUNCTIONS: usize = 3;
 /// in one profile of twenty.
 const FEWEST_FOR_SHARES: u64 = 300;
 
-/// A report as data, and the same for people.
-#[derive(Debug, Serialize)]
-pub(crate) struct WithText {
-    #[serde(flatten)]
-    report: Report,
-    text: String,
-}
-
-impl WithText {
-    pub(crate) fn new(report: Report) -> Self {
-        let text = report.to_string();
-        Self { report, text }
-    }
-}
+/// Longest time for which a look waits for the profiles of an incident to be over. They take two seconds, and names are
+/// looked up.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
 pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     let neighbours = Neighbours::begin(Process::this());
     let (waits, threads, heartbeat, memory, sockets, descriptors, cpu, cpus_used) = tokio::join!(
-        shared.waits.record(duration, None),
-        shared.threads.record(duration),
+        shared.waits.record_within(PATIENCE, duration),
+        shared.threads.record_within(PATIENCE, duration),
         heartbeat::watch(shared.runtimes.all(), duration),
         memory::watch(shared.runtimes.all(), duration),
         sockets::watch(duration),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use diagnosis::evidence::{self, Part};
-use diagnosis::thresholds::{LITTLE_MEMORY, MORE};
+use diagnosis::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, MORE};
 use serde::Serialize;
 
 use crate::allocator::{self, Allocator};
@@ -46,6 +46,10 @@ struct Moment {
     tasks: i64,
 }
 
+/// Smallest number of pauses of a count's own length before the next one: counts take at most a twentieth of the time. Ten of
+/// them fit into ten seconds unless a count takes longer than 50 ms.
+const PAUSES: u32 = 19;
+
 /// Asks the allocator for its live bytes, less often if that takes long.
 struct Count {
     due: Instant,
@@ -62,7 +66,7 @@ impl Count {
         }
         let live = Allocator::of_this_process().and_then(Allocator::live)?;
         self.took = began.elapsed();
-        self.due = Instant::now() + self.took * 100;
+        self.due = Instant::now() + self.took * PAUSES;
         i64::try_from(live).ok()
     }
 }
@@ -136,11 +140,30 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
     // One count, after which the allocator is left alone, does not tell what grows.
     let is_told = live.len() > 1 || !memory.is_left_alone;
     if moments.first()?.live.is_some() && is_told {
-        memory.live = Some(Part::of(live.into_iter()));
+        let counts = live.len();
+        let live = Part::of(live.into_iter());
+        memory.live = Some(if counts < MOMENTS_OF_RISE {
+            confirmed(live, memory.resident)
+        } else {
+            live
+        });
         memory.cached = Some(Part::of(cached.into_iter()));
     }
     memory.says = memory.sentence();
     Some(memory)
+}
+
+/// Returns live memory that was counted too seldom to tell a rise, with the rise of resident memory, which is read at every
+/// moment, if live memory makes up most of it.
+fn confirmed(live: Part, resident: Part) -> Part {
+    if !resident.is_steady || live.growth() * 2 < resident.growth() {
+        return live;
+    }
+    Part {
+        rise: resident.rise.min(live.growth()),
+        is_steady: true,
+        ..live
+    }
 }
 
 /// Returns bytes in MiB.
@@ -183,6 +206,12 @@ impl Memory {
             format!(
                 "live memory grows by {:.1} MiB a second: something keeps what it allocates, and a heap profile says who",
                 self.rate(live)
+            )
+        } else if live.growth() > LITTLE_MEMORY.max(live.from / 5) {
+            format!(
+                "live memory went from {:.0} to {:.0} MiB, not steadily: look for longer to see whether it grows",
+                mib(live.from),
+                mib(live.to)
             )
         } else if cached.grows() && cached.rise > 16 * LITTLE_MEMORY {
             format!(
@@ -258,6 +287,19 @@ mod tests {
             let seen = seen(first, last);
             assert!(seen.contains(says), "{seen}");
         }
+    }
+
+    /// Reported of a service that kept 64 MB in 8 s, of which the allocator was asked four times.
+    #[test]
+    fn a_leak_that_is_seldom_counted_grows_as_resident_memory_does() {
+        let mib = |values: &[i64]| Part::of(values.iter().map(|mib| mib << 20));
+        let line: Vec<i64> = (0..12).map(|moment| 40 + 6 * moment).collect();
+        let counts = mib(&[33, 55, 76, 97]);
+        assert!(!counts.grows());
+        assert!(confirmed(counts, mib(&line)).grows());
+        // The allocator keeps what was freed, and live memory is the same.
+        assert!(!confirmed(mib(&[33, 34, 33, 34]), mib(&line)).grows());
+        assert!(!confirmed(counts, mib(&[40; 12])).grows());
     }
 
     #[test]

@@ -26,9 +26,33 @@ pub(crate) struct Left {
     pub(crate) of: u64,
 }
 
+/// Memory that a look at tasks takes at most. The program's debug information is not in it: the system can take that back.
+#[cfg(feature = "tasks")]
+const OF_TASKS: u64 = 100 * MIB;
+
 /// Returns an error if a limit of the system leaves too little memory for a profile: the system would kill the service.
 pub(crate) fn is_enough() -> Result<(), EndpointError> {
-    let needed = needed();
+    leaves(
+        needed(),
+        "a profile",
+        "for the names of this program's functions",
+        "take the profile from outside, with perf",
+    )
+}
+
+/// Returns an error if a limit of the system leaves too little memory for a look at tasks.
+#[cfg(feature = "tasks")]
+#[allow(dead_code)] // Not every system has them.
+pub(crate) fn is_enough_for_tasks() -> Result<(), EndpointError> {
+    leaves(
+        OF_TASKS,
+        "a look at tasks",
+        "for the types of this program",
+        "look from outside, with `duel look --pid`",
+    )
+}
+
+fn leaves(needed: u64, who: &str, why: &str, instead: &str) -> Result<(), EndpointError> {
     let Some(left) = least_left() else {
         return Ok(());
     };
@@ -36,8 +60,8 @@ pub(crate) fn is_enough() -> Result<(), EndpointError> {
         return Ok(());
     }
     Err(EndpointError::Unavailable(format!(
-        "a profile may take {} MiB of memory for the names of this program's functions, and {} leaves {} MiB: raise that \
-         limit, or take the profile from outside, with perf. The service would be ended for want of memory",
+        "{who} may take {} MiB of memory {why}, and {} leaves {} MiB: raise that limit, or {instead}. The service would be \
+         ended for want of memory",
         needed / MIB,
         left.limit,
         left.bytes / MIB,

@@ -15,7 +15,11 @@ pub(crate) struct ThreadProfiler {
 
 impl ThreadProfiler {
     #[allow(clippy::unused_async)] // one signature for both
-    pub(crate) async fn record(&self, _: Duration) -> Result<Arc<ThreadProfile>, EndpointError> {
+    pub(crate) async fn record_within(
+        &self,
+        _: Duration,
+        _: Duration,
+    ) -> Result<Arc<ThreadProfile>, EndpointError> {
         Err(unsupported())
     }
 }

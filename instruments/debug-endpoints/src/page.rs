@@ -3,8 +3,12 @@
 //! It asks the endpoints for everything that it shows, with the token that its reader enters. So it may be given to
 //! anybody who may know that there are debug endpoints, and the answer 401 says that, too.
 
-use axum::http::{HeaderMap, Method, Request, header};
-use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::{self, HeaderMap};
+use http::request::Parts;
+use http::{HeaderValue, Method};
+
+use crate::answer::Answer;
 
 /// The whole page. Both hashes below are of files that are in it.
 const PAGE: &str = concat!(
@@ -39,24 +43,31 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 }
 
 /// Returns whether a request is a browser's for the page, at any of its addresses.
-pub(crate) fn is_asked_for<B>(request: &Request<B>) -> bool {
-    request.method() == Method::GET
-        && matches!(request.uri().path(), "/" | "/debug" | "/debug/")
-        && is_wanted(request.headers())
+pub(crate) fn is_asked_for(request: &Parts) -> bool {
+    request.method == Method::GET
+        && matches!(request.uri.path(), "/" | "/debug" | "/debug/")
+        && is_wanted(&request.headers)
 }
 
 /// Returns the page.
-pub(crate) fn answer() -> Response {
+pub(crate) fn answer() -> Answer {
+    // The same address answers others with text.
+    guarded(PAGE, POLICY).with(header::VARY, HeaderValue::from_static("Accept"))
+}
+
+/// Makes an answer of a page with this content security policy. Browsers do not keep it.
+pub(crate) fn guarded(page: impl Into<Bytes>, policy: &'static str) -> Answer {
     let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        // The same address answers others with text.
-        (header::VARY, "Accept"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    (headers, PAGE).into_response()
+    let mut answer = Answer::of("text/html; charset=utf-8", page);
+    for (name, value) in headers {
+        answer = answer.with(name, HeaderValue::from_static(value));
+    }
+    answer
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Permits: one profile of a kind at a time in the process, and a heap profile by dhat beside no other.
 
+use std::time::Duration;
+
 use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::timeout;
 
 use crate::error::EndpointError;
 
@@ -23,6 +26,17 @@ pub(crate) fn take(
         .map_err(|_| EndpointError::Busy(what))
 }
 
+/// Returns the permit once it is free, or after `patience` an error that names the profile that is being taken.
+async fn take_within(
+    patience: Duration,
+    one_at_a_time: &'static Mutex<()>,
+    what: &'static str,
+) -> Result<Permit, EndpointError> {
+    timeout(patience, one_at_a_time.lock())
+        .await
+        .map_err(|_| EndpointError::Busy(what))
+}
+
 /// Returns the permit for a CPU profile.
 pub(crate) fn cpu() -> Result<Permit, EndpointError> {
     take(&CPU, "CPU profile")
@@ -31,6 +45,16 @@ pub(crate) fn cpu() -> Result<Permit, EndpointError> {
 /// Returns the permit for an await profile.
 pub(crate) fn waits() -> Result<Permit, EndpointError> {
     take(&AWAIT, "await profile")
+}
+
+/// Returns the permit for an await profile once it is free, or an error after `patience`.
+pub(crate) async fn waits_within(patience: Duration) -> Result<Permit, EndpointError> {
+    take_within(patience, &AWAIT, "await profile").await
+}
+
+/// Returns the permit to stop threads once it is free, or an error after `patience`.
+pub(crate) async fn threads_within(patience: Duration) -> Result<Permit, EndpointError> {
+    take_within(patience, &THREADS, "profile of threads").await
 }
 
 /// Returns the permit to stop threads for their stacks.

@@ -25,13 +25,14 @@ pub(crate) struct ThreadProfiler {
 }
 
 impl ThreadProfiler {
-    /// Looks at all threads for `duration`. Dropping the future ends it.
-    pub(crate) async fn record(
+    /// Looks at all threads for `duration`, once no other profile of them is being taken. Dropping the future ends it.
+    pub(crate) async fn record_within(
         &self,
+        patience: Duration,
         duration: Duration,
     ) -> Result<Arc<ThreadProfile>, EndpointError> {
         memory_left::is_enough()?;
-        let permit = permit::threads()?;
+        let permit = permit::threads_within(patience).await?;
         let sampling = THREAD.run(move |is_awaited| {
             let profile = sampled(duration, is_awaited, is_awaited);
             drop(permit);

@@ -92,7 +92,19 @@ impl Waits {
         duration: Duration,
         captures: Option<u32>,
     ) -> Result<Arc<Profile>, EndpointError> {
-        self.take(ProfileOptions::lasting(duration), captures).await
+        self.take(ProfileOptions::lasting(duration), captures, Duration::ZERO)
+            .await
+    }
+
+    /// Samples the requests in flight for `duration`, as soon as no other profile is being taken, such as that of an
+    /// incident.
+    pub(crate) async fn record_within(
+        &self,
+        patience: Duration,
+        duration: Duration,
+    ) -> Result<Arc<Profile>, EndpointError> {
+        self.take(ProfileOptions::lasting(duration), None, patience)
+            .await
     }
 
     /// Samples as [`record`](Self::record) does, and times every request that begins meanwhile.
@@ -103,13 +115,14 @@ impl Waits {
         percentile: Percentile,
     ) -> Result<Arc<Profile>, EndpointError> {
         let options = ProfileOptions::lasting(duration).tail(percentile);
-        self.take(options, captures).await
+        self.take(options, captures, Duration::ZERO).await
     }
 
     async fn take(
         &self,
         options: ProfileOptions,
         captures: Option<u32>,
+        patience: Duration,
     ) -> Result<Arc<Profile>, EndpointError> {
         let captures = captures.unwrap_or(ProfileOptions::DEFAULT_RATE);
         let duration = options.duration;
@@ -117,7 +130,7 @@ impl Waits {
         let options = options.captures_per_second(captures);
         memory_left::is_enough()?;
         // The permit is held until the names are looked up, even if the client hangs up before.
-        let permit = permit::waits()?;
+        let permit = permit::waits_within(patience).await?;
         match self.profiler.profile_holding(options, permit).await {
             Ok(profile) => Ok(self.last.keep(profile)),
             Err(ProfileError::Busy) => Err(EndpointError::Busy("await profile")),

@@ -92,6 +92,7 @@ fn a_request_for_a_head_takes_no_profile() {
         "pprof/flamegraph",
         "await",
         "threads",
+        "tasks",
         "look",
         "heartbeat",
     ] {

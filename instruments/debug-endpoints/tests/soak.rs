@@ -187,8 +187,8 @@ fn all_endpoints_at_once_lose_no_request_and_keep_little_memory() {
         for path in ENDPOINTS {
             asking.push(std::thread::spawn(move || {
                 let answer = ask(admin, &format!("{path}seconds=0.3"));
-                // Another of them takes the same profile, or there is too little of a tail.
-                let is_expected = [200, 404, 409].contains(&answer.status);
+                // Another of them takes the same profile, there is too little of a tail, or the build has no types of tasks.
+                let is_expected = [200, 404, 409, 501].contains(&answer.status);
                 assert!(is_expected, "{path}: {}: {}", answer.status, answer.text());
             }));
         }

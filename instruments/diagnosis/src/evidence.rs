@@ -1,17 +1,22 @@
 //! Observations of a process, as plain data: instruments fill it, rules judge it.
 
+mod file;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+pub use file::{Addresses, Unreadable};
 
 use crate::threads::seen::{Inside, in_other_tasks, inside};
 use crate::threads::{CpuSamples, ThreadProfile};
 use crate::thresholds::{FEWEST_ENDED, LITTLE_MEMORY, LIVED, MOMENTS_OF_RISE, MUCH_OF_ALL, STEADY};
 
 /// Place from which a process is observed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum View {
     /// By the process itself, whose debug endpoints show more.
     #[default]
@@ -21,7 +26,8 @@ pub enum View {
 }
 
 /// Observations of a process during some time. A missing part was not observed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Evidence {
     /// Length of the observation, in seconds.
     pub seconds: f64,
@@ -34,8 +40,10 @@ pub struct Evidence {
     /// Outcomes of requests, and the places where they waited.
     pub requests: Option<Requests>,
     /// Profile of threads.
+    #[serde(with = "file::shared")]
     pub threads: Option<Arc<ThreadProfile>>,
     /// Samples of the CPU time of threads.
+    #[serde(with = "file::shared")]
     pub cpu: Option<Arc<CpuSamples>>,
     /// Async runtimes that were watched.
     pub runtimes: Vec<Runtime>,
@@ -49,6 +57,8 @@ pub struct Evidence {
     pub cpu_profile: Option<String>,
     /// Place from which the process was observed.
     pub view: View,
+    /// Number and name of the process, if it was observed from outside.
+    pub process: Option<NamedProcess>,
     /// Observations that are missing, each with the reason.
     pub not_seen: Vec<String>,
 }
@@ -116,8 +126,19 @@ impl Evidence {
     }
 }
 
+/// Process that was observed from outside.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NamedProcess {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, as the system keeps it.
+    pub name: String,
+}
+
 /// Requests during some time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Requests {
     /// Requests in flight, averaged over time.
     pub in_flight: f64,
@@ -138,7 +159,8 @@ pub struct Requests {
 }
 
 /// One route.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Route {
     /// Its name.
     pub name: String,
@@ -184,7 +206,8 @@ impl Route {
 }
 
 /// Numbers of answers by the class of their HTTP status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Answers {
     /// 101.
     pub upgraded: u64,
@@ -216,13 +239,15 @@ impl Answers {
 }
 
 /// Place where requests were.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Place {
     /// The route.
     pub route: String,
     /// Frames from the handler inwards, the service's own with file and line; the last is what is waited for.
     pub frames: Vec<String>,
     /// The well-known wait.
+    #[serde(with = "file::by_name")]
     pub wait: Option<Wait>,
     /// Requests there, averaged over time.
     pub in_flight: f64,
@@ -266,7 +291,8 @@ pub(crate) fn innermost_line(frames: &[String]) -> Option<&str> {
 }
 
 /// Two waits of one request, one after the other.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sequence {
     /// The route.
     pub route: String,
@@ -279,7 +305,8 @@ pub struct Sequence {
 }
 
 /// Code that released what requests waited for at a place.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Release {
     /// The route of the requests that waited.
     pub route: String,
@@ -300,7 +327,8 @@ pub struct Release {
 }
 
 /// Futures that requests hold and do not poll while they await something else.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Unpolled {
     /// Frames at which those futures wait, from the route inwards.
     pub frames: Vec<String>,
@@ -368,7 +396,8 @@ impl Requests {
 }
 
 /// One async runtime.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Runtime {
     /// Its name.
     pub name: String,
@@ -389,7 +418,8 @@ pub struct Runtime {
 }
 
 /// A part of memory, or another number that may grow.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Part {
     /// Value at the beginning.
     pub from: i64,
@@ -448,7 +478,8 @@ impl Part {
 }
 
 /// Memory and tasks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Memory {
     /// Length of the observation, in seconds.
     pub seconds: f64,
@@ -461,7 +492,8 @@ pub struct Memory {
 }
 
 /// TCP connections of the process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Connections {
     /// Length of the observation, in seconds.
     pub seconds: f64,
@@ -478,7 +510,8 @@ pub struct Connections {
 }
 
 /// Connections to one remote address, or to one port of this process.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Peers {
     /// The remote address, or the port of this process.
     pub address: String,
@@ -494,6 +527,8 @@ pub struct Peers {
     pub opened_per_second: f64,
     /// Further new connections that were only seen after they had ended (`TIME_WAIT`); they may be another process's.
     pub ended: usize,
+    /// Connections of which this process closed its end first (`TIME_WAIT` is on that side).
+    pub closed_here: usize,
     /// Most connections that had Nagle's algorithm on at once.
     pub without_nodelay: usize,
     /// Looks at a connection with written data that was not yet acknowledged.
@@ -519,7 +554,8 @@ pub struct Peers {
 }
 
 /// File descriptors.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Descriptors {
     /// Most descriptors that may be open at once (`RLIMIT_NOFILE`).
     pub limit: u64,

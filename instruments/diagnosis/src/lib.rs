@@ -23,8 +23,8 @@ pub mod thresholds;
 mod waiting;
 
 pub use ecosystem::printable;
-pub use evidence::Evidence;
+pub use evidence::{Addresses, Evidence, Unreadable};
 pub use finding::{Finding, Level, Words};
 pub use neighbours::Neighbours;
 pub use process::Process;
-pub use report::Report;
+pub use report::{Report, WithText};

@@ -56,6 +56,14 @@ pub struct Report {
     pub not_seen: Vec<String>,
 }
 
+/// A report as data, and the same for people.
+#[derive(Debug, Serialize)]
+pub struct WithText {
+    #[serde(flatten)]
+    report: Report,
+    text: String,
+}
+
 /// Outcomes of requests, and their times.
 #[derive(Debug, Serialize)]
 struct Outcomes {
@@ -158,6 +166,12 @@ impl Report {
         }
     }
 
+    /// Returns the report as data, and the same for people.
+    pub fn with_text(self) -> WithText {
+        let text = self.to_string();
+        WithText { report: self, text }
+    }
+
     /// Returns the findings on connections alone, in lines.
     pub fn of_connections(connections: Connections) -> Vec<String> {
         let evidence = Evidence {
@@ -216,7 +230,7 @@ impl Report {
         }
         if let Some(ms) = outcomes.latency_ms {
             head = format!(
-                "{head}; mean latency in the service {}",
+                "{head}; mean latency in the service {} by Little's law",
                 figures::duration(ms)
             );
         }
@@ -482,7 +496,7 @@ mod tests {
         assert!(
             text.starts_with(
                 "In 10 s 5 requests were answered (4 2xx, 1 5xx), and 638 were given up after 250 ms on average; \
-                 mean latency in the service 168 ms; 10.8 in flight on average;"
+                 mean latency in the service 168 ms by Little's law; 10.8 in flight on average;"
             ),
             "{text}"
         );

@@ -181,6 +181,8 @@ pub struct Watched {
     looks: u32,
     sides: BTreeMap<Side, Peers>,
     connections: HashSet<Ends>,
+    /// Connections that this process has closed first.
+    closed: HashSet<Ends>,
     round_trips: BTreeMap<Side, (f64, u32)>,
     /// Numbers of open connections to each address that this process connects to, look by look.
     open: BTreeMap<SocketAddr, Vec<i64>>,
@@ -308,14 +310,18 @@ impl Watched {
         }
     }
 
-    /// Adds the connections of `table` that have begun and ended since the last time.
+    /// Adds the connections of `table` that have ended since the last time, and those that have also begun since then. The
+    /// system keeps a connection on the side that closed it first.
     pub fn look_for_ended(&mut self, table: &[Row], is_first: bool) {
         for row in table.iter().filter(|row| row.state == SocketState::Ended) {
             let ends = (row.local, row.remote);
             let (is_new, side) = (self.is_new(ends), self.side(ends));
+            let has_just_ended =
+                self.closed.len() < MOST_CONNECTIONS && self.closed.insert(ends) && !is_first;
             // Count only addresses that this process deals with; others are another process's.
-            if let Some(peers) = self.sides.get_mut(&side).filter(|_| is_new && !is_first) {
-                peers.ended += 1;
+            if let Some(peers) = self.sides.get_mut(&side) {
+                peers.ended += usize::from(is_new && !is_first);
+                peers.closed_here += usize::from(has_just_ended);
             }
         }
     }
@@ -432,6 +438,31 @@ mod tests {
             0,
             "too late"
         );
+    }
+
+    #[test]
+    fn the_side_that_closed_first_is_told() {
+        let (server, client) = ("127.0.0.1:8080", "127.0.0.1:5000");
+        let closed_here = |local: &str, remote: &str| {
+            let row = |local: &str, remote: &str, state| Row {
+                local: local.parse().unwrap(),
+                remote: remote.parse().unwrap(),
+                state,
+                unsent: 0,
+                unread: 0,
+                inode: 1,
+            };
+            let mut watched = Watched::default();
+            let listener = row(server, "0.0.0.0:0", SocketState::Listens).socket();
+            watched.look_for_ended(&[], true);
+            watched.look(&[listener, row(server, client, SocketState::Open).socket()]);
+            for _ in 0..2 {
+                watched.look_for_ended(&[row(local, remote, SocketState::Ended)], false);
+            }
+            watched.finish(1.0, None, None).listeners[0].closed_here
+        };
+        assert_eq!(closed_here(server, client), 1, "seen twice, counted once");
+        assert_eq!(closed_here(client, server), 0);
     }
 
     #[test]

@@ -64,20 +64,31 @@ impl Look {
         LOOKS[index % LOOKS.len()]
     }
 
-    /// Returns a look for each of these variants. The problem always has orange round marks, the solution blue
-    /// square ones. From the fifth look on, colours repeat with the other mark.
-    pub fn of_each<'a>(variants: &[&'a str]) -> Vec<(&'a str, Self)> {
+    /// Returns a look for each of these series, named after a variant or beginning with its name, as `problem, ping`. The
+    /// problem's are orange and the solution's blue, the first with its own mark and the second with the other one. From
+    /// the fifth look on, colours repeat with the other mark.
+    pub fn of_each<'a>(series: &[&'a str]) -> Vec<(&'a str, Self)> {
         let mut others = 2..;
+        let mut of_variants = [0, 0];
         let mut looks = Vec::new();
-        for variant in variants {
-            let index = match *variant {
-                "problem" => 0,
-                "solution" => 1,
-                _ => others.next().unwrap_or_default(),
+        for name in series {
+            let variant = name.split([',', ':']).next().unwrap_or(name);
+            let is_known = ["problem", "solution"]
+                .iter()
+                .position(|known| *known == variant);
+            let (index, has_other_mark) = match is_known {
+                Some(index) => {
+                    of_variants[index] += 1;
+                    (index, of_variants[index] % 2 == 0)
+                }
+                None => {
+                    let index = others.next().unwrap_or_default();
+                    (index, index >= LOOKS.len())
+                }
             };
             let first = Self::nth(index);
-            let is_round = first.is_round ^ (index >= LOOKS.len());
-            looks.push((*variant, Self { is_round, ..first }));
+            let is_round = first.is_round ^ has_other_mark;
+            looks.push((*name, Self { is_round, ..first }));
         }
         looks
     }

@@ -32,4 +32,6 @@ pub use names::{
 };
 pub use printable::printable;
 pub use role::Role;
-pub use waits::{BODY_OF, BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind, WaitRow, wait_in, waits};
+pub use waits::{
+    BODY_OF, BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind, WaitRow, wait_in, wait_named, waits,
+};

@@ -188,6 +188,12 @@ pub fn wait_in(paths: &[&str]) -> Option<(&'static WaitRow, usize)> {
     None
 }
 
+/// Returns the well-known wait with this name ([`Wait::what`]).
+pub fn wait_named(what: &str) -> Option<Wait> {
+    let row = waits().iter().find(|row| row.wait.what == what)?;
+    Some(row.wait)
+}
+
 fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
     let [places, kind, what, cause, fix] = cells else {
         return None;

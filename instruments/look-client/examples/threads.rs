@@ -1,7 +1,7 @@
 //! A program to look at from outside: `threads deadlock`, `ordered`, `busy`, `named`, `pauses`, `grows` or `unread`.
 //!
 //! ```sh
-//! cargo run -p look-client --features pid --example threads -- deadlock &
+//! cargo run -p duel-look-client --features pid --example threads -- deadlock &
 //! cargo run -p duel --features pid -- look --name threads --seconds 3
 //! ```
 

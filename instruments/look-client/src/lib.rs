@@ -10,7 +10,9 @@ extern crate terminal;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod pid;
+mod saved;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ecosystem::printable;
@@ -36,7 +38,7 @@ const HAS_PID: bool = cfg!(all(
 #[derive(Debug, Args)]
 pub struct Look {
     /// Address of its debug endpoints: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
-    #[arg(value_name = "URL", required_unless_present_any = ["pid", "name"])]
+    #[arg(value_name = "URL", required_unless_present_any = ["pid", "name", "from"])]
     pub url: Option<String>,
     /// Look at this process from outside instead, which needs no endpoints (Linux)
     #[arg(long, value_name = "N", conflicts_with_all = ["url", "name"], hide = !HAS_PID)]
@@ -52,6 +54,15 @@ pub struct Look {
     /// Say why the p99 of each route is high: what the slowest 1 % of its requests wait for, beside the rest
     #[arg(long, conflicts_with_all = ["pid", "name"])]
     pub tail: bool,
+    /// Also write everything that was seen to this file: names and numbers, no values and no client's address
+    #[arg(long, value_name = "FILE", conflicts_with = "tail")]
+    pub save: Option<PathBuf>,
+    /// Keep the hosts of other services in that file, which numbers them otherwise
+    #[arg(long, requires = "save")]
+    pub addresses: bool,
+    /// Judge what such a file holds, and look at nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "pid", "name", "seconds", "tail", "save"])]
+    pub from: Option<PathBuf>,
     /// Output format
     #[command(flatten)]
     pub output: Output,
@@ -75,6 +86,9 @@ enum Which<'a> {
 ///
 /// Fails if nothing answers at the URL, or something other than debug endpoints, or if the process cannot be looked at.
 pub fn run(options: &Look) -> Result<Exit, CliError> {
+    if let Some(file) = &options.from {
+        return saved::judge(file, options.output.format);
+    }
     match (&options.url, options.pid, &options.name) {
         (_, Some(number), _) => outside(Which::Pid(number), options),
         (_, _, Some(name)) => outside(Which::Name(name), options),
@@ -114,6 +128,9 @@ fn outside(which: Which<'_>, _: &Look) -> Result<Exit, CliError> {
 
 fn by_url(url: &str, options: &Look) -> Result<Exit, CliError> {
     let is_json = options.output.format == Format::Json;
+    if let Some(file) = &options.save {
+        return saved::save(url, file, options);
+    }
     let what = format!("looking into {url} for {} s", options.seconds);
     let time = Duration::from_secs_f64(options.seconds);
     let terminal = Terminal::new();
@@ -136,8 +153,12 @@ fn by_url(url: &str, options: &Look) -> Result<Exit, CliError> {
 ///
 /// Fails if nothing answers at the URL, or something other than debug endpoints.
 pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
-    let path = format!("/debug/look?seconds={seconds}");
-    answer_of(url, &path, seconds, is_json)
+    let format = if is_json { "&format=json" } else { "" };
+    answer_of(
+        url,
+        &format!("/debug/look?seconds={seconds}{format}"),
+        seconds,
+    )
 }
 
 /// Returns what the slowest 1 % of each route's requests waited for within `seconds`, as text or as JSON.
@@ -146,8 +167,8 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
 ///
 /// Fails as [`ask()`] does, and if the endpoints know no tail.
 pub fn ask_for_tail(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
-    let path = format!("/debug/look?seconds={seconds}&tail=99");
-    let json = answer_of(url, &path, seconds, true)?;
+    let path = format!("/debug/look?seconds={seconds}&tail=99&format=json");
+    let json = answer_of(url, &path, seconds)?;
     // Endpoints of a version without tails ignore the parameter, and answer with an ordinary look.
     let said: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
     let (true, Some(text)) = (said["percentile"].is_number(), said["text"].as_str()) else {
@@ -160,7 +181,7 @@ pub fn ask_for_tail(url: &str, seconds: f64, is_json: bool) -> Result<String, Cl
 }
 
 /// Returns the answer of the debug endpoints at `url` for `path`, which they give after `seconds`.
-fn answer_of(url: &str, path: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
+fn answer_of(url: &str, path: &str, seconds: f64) -> Result<String, CliError> {
     let url = Url::find(url).map_err(|error| CliError::usage(format!("look {url}: {error}")))?;
     if url.is_encrypted {
         return Err(CliError::usage(format!(
@@ -168,7 +189,6 @@ fn answer_of(url: &str, path: &str, seconds: f64, is_json: bool) -> Result<Strin
             url.origin()
         )));
     }
-    let format = if is_json { "&format=json" } else { "" };
     // The token is not an option, because others on this machine could read it.
     let mut headers = Vec::new();
     if let Ok(token) = std::env::var("DEBUG_TOKEN") {
@@ -177,7 +197,7 @@ fn answer_of(url: &str, path: &str, seconds: f64, is_json: bool) -> Result<Strin
     }
     let request = Request {
         method: "GET".to_owned(),
-        path: format!("{path}{format}"),
+        path: path.to_owned(),
         headers,
         body: None,
         expected: Expected::of(200, None),
@@ -251,6 +271,8 @@ pub fn limit(said: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
     #[test]
@@ -310,6 +332,12 @@ mod tests {
         );
     }
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        look: Look,
+    }
+
     /// Starts a server that answers one request with this status and body, and returns its URL.
     fn server(head: &'static str, body: &'static str) -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -327,6 +355,32 @@ mod tests {
             .unwrap();
         });
         format!("http://{address}")
+    }
+
+    #[test]
+    fn evidence_is_saved_as_it_came_and_judged_again() {
+        let evidence = diagnosis::Evidence {
+            seconds: 2.0,
+            cpus: 3,
+            ..diagnosis::Evidence::default()
+        };
+        let text: &'static str = evidence.to_file(diagnosis::Addresses::Numbered).leak();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("seen.json");
+        let look = |url: String, file: &str, path: &std::path::Path| {
+            let line = ["look", &url, file, path.to_str().unwrap()];
+            let words = line.iter().filter(|word| !word.is_empty());
+            run(&Line::try_parse_from(words).unwrap().look)
+        };
+        look(server("200 OK", text), "--save", &file).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        look(String::new(), "--from", &file).unwrap();
+        std::fs::write(&file, "{}").unwrap();
+        let error = look(String::new(), "--from", &file).unwrap_err();
+        assert!(
+            error.to_string().contains("no evidence of a look"),
+            "{error}"
+        );
     }
 
     #[test]

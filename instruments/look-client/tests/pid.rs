@@ -1,6 +1,6 @@
 //! A look at other programs from outside.
 //!
-//! `cargo test -p look-client --features pid`: the feature is off by default, and so are these tests.
+//! `cargo test -p duel-look-client --features pid`: the feature is off by default, and so are these tests.
 
 #![cfg(target_os = "linux")]
 
@@ -281,6 +281,25 @@ fn memory_that_grows_is_named_and_memory_that_stays_is_not() {
     Program::start(&example("threads"), "grows").look_for("10", &[grows]);
     let said = Program::start(&example("threads"), "pauses").look("4");
     assert!(!said.contains(grows), "{said}");
+}
+
+#[test]
+fn evidence_is_judged_again_to_the_same_report() {
+    let program = Program::start(&example("threads"), "busy");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("seen.json");
+    let file = file.to_str().unwrap();
+    let pid = program.0.id().to_string();
+    let first = look(&["--pid", &pid, "--seconds", "2", "--save", file]);
+    let again = look(&["--from", file]);
+    assert!(
+        first.status.success() && again.status.success(),
+        "{again:?}"
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&first.stdout),
+        String::from_utf8_lossy(&again.stdout)
+    );
 }
 
 #[test]

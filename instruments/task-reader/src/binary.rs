@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _, SectionH
 use object::{Endianness, Object as _, ObjectSection as _, ReadCache};
 
 use crate::Error;
+use crate::mapped::Mapped;
 use crate::process::Process;
 
 /// Most bytes of one section that are read: 3 GiB.
@@ -33,18 +35,28 @@ pub(crate) struct ThreadLocals {
     pub(crate) alignment: u64,
 }
 
+/// A section's bytes.
+#[derive(Debug)]
+enum Section {
+    Read(Vec<u8>),
+    Mapped(Range<usize>),
+}
+
 /// The debug information of a program, and what its loader was told.
 #[derive(Debug)]
 pub struct Binary {
     path: PathBuf,
-    sections: Vec<(&'static str, Vec<u8>)>,
+    sections: Vec<(&'static str, Section)>,
+    /// The whole file, if it is the program of the calling process.
+    mapped: Option<Mapped>,
     /// Address of its headers as linked.
     headers: u64,
     pub(crate) thread_locals: Option<ThreadLocals>,
 }
 
 impl Binary {
-    /// Reads the debug information of the program that the process `pid` runs, even if its file was replaced since.
+    /// Reads the debug information of the program that the process `pid` runs, even if its file was replaced since. That of
+    /// the calling process is mapped, so that it takes no memory that the system could not take back.
     ///
     /// # Errors
     ///
@@ -54,7 +66,9 @@ impl Binary {
         let link = process.path("exe");
         let shown = std::fs::read_link(&link).map_err(|reason| process.error(reason))?;
         let file = open(&link).map_err(|reason| process.error(reason))?;
-        Self::parse(&file, shown)
+        let mapped = process.is_this().then(|| Mapped::of(&file)).transpose();
+        let mapped = mapped.map_err(|reason| process.error(reason))?;
+        Self::parse(&file, shown, mapped)
     }
 
     /// Reads the debug information of a program's file.
@@ -67,10 +81,10 @@ impl Binary {
             path: path.to_owned(),
             reason: reason.to_string(),
         })?;
-        Self::parse(&file, path.to_owned())
+        Self::parse(&file, path.to_owned(), None)
     }
 
-    fn parse(file: &File, path: PathBuf) -> Result<Self, Error> {
+    fn parse(file: &File, path: PathBuf, mapped: Option<Mapped>) -> Result<Self, Error> {
         let unreadable = |reason: &str| Error::Unreadable {
             path: path.clone(),
             reason: reason.to_owned(),
@@ -128,14 +142,19 @@ impl Binary {
                     "its section {name} claims to be of {size} bytes"
                 )));
             }
-            sections.push((
-                name,
-                bytes(file, start, size).map_err(|reason| unreadable(&reason.to_string()))?,
-            ));
+            let section = match &mapped {
+                // Both are within the file, and the file fits.
+                Some(_) => Section::Mapped(place(start)..place(start + size)),
+                None => Section::Read(
+                    bytes(file, start, size).map_err(|reason| unreadable(&reason.to_string()))?,
+                ),
+            };
+            sections.push((name, section));
         }
         let binary = Self {
             path,
             sections,
+            mapped,
             headers,
             thread_locals,
         };
@@ -153,7 +172,23 @@ impl Binary {
     /// Returns the bytes of a section, none if the program lacks it.
     pub(crate) fn section(&self, name: &str) -> &[u8] {
         let found = self.sections.iter().find(|(other, _)| *other == name);
-        found.map_or(&[], |(_, bytes)| bytes)
+        match found.map(|(_, section)| section) {
+            Some(Section::Read(bytes)) => bytes,
+            Some(Section::Mapped(range)) => {
+                let mapped = self.mapped.as_ref();
+                mapped
+                    .and_then(|mapped| mapped.bytes().get(range.clone()))
+                    .unwrap_or_default()
+            }
+            None => &[],
+        }
+    }
+
+    /// Lets the system have the memory of what was read so far, where it can be read again.
+    pub(crate) fn give_back(&self) {
+        if let Some(mapped) = &self.mapped {
+            mapped.give_back();
+        }
     }
 
     /// Returns the error for a program without types.
@@ -168,6 +203,11 @@ impl Binary {
     pub(crate) fn bias(&self, process: Process) -> Result<u64, Error> {
         Ok(process.headers()?.wrapping_sub(self.headers))
     }
+}
+
+/// Returns a place in a file as a place in memory.
+fn place(at: u64) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
 }
 
 /// Opens a file without waiting, in case it is a pipe.

@@ -19,6 +19,9 @@ pub enum Error {
         /// The system's reason.
         reason: std::io::Error,
     },
+    /// The system does not let the calling process be read by a child of its own.
+    #[error("the tasks of this process cannot be read: {0}")]
+    Refused(String),
     /// The program's file cannot be read.
     #[error("{path} cannot be read: {reason}")]
     Unreadable {
@@ -29,7 +32,7 @@ pub enum Error {
     },
     /// The program has no description of types.
     #[error(
-        "{path} has no debug information of types: set `debug = true` in the profile in Cargo.toml, and build and start it again{hint}"
+        "{path} has no debug information of types: add `debug = true` below `[profile.release]` in Cargo.toml, or below the profile that it is built with, and build and start it again{hint}"
     )]
     NoTypes {
         /// File of the program.

@@ -17,6 +17,9 @@ use crate::pass::{Bytes, Found, Pass, Place, TaskFunction, ThreadLocal};
 /// Most units that are kept at hand: each has a table of forms.
 const MOST_UNITS: usize = 256;
 
+/// Bytes of debug information after which the system gets the memory of what was read.
+const AT_ONCE: usize = 16 << 20;
+
 /// Deepest nesting of namespaces.
 const DEEPEST: usize = 64;
 
@@ -58,7 +61,7 @@ impl<'a> Index<'a> {
             futures: HashSet::new(),
             units: RefCell::default(),
         };
-        let mut is_split = false;
+        let (mut is_split, mut kept_from) = (false, 0);
         let mut headers = index.dwarf.units();
         // A damaged header ends the list, and a damaged unit only itself.
         while let Ok(Some(header)) = headers.next() {
@@ -74,10 +77,15 @@ impl<'a> Index<'a> {
                     .filter_map(|pin| polled_name(&index.dwarf, &unit, pin))
                     .map(hash),
             );
-            index
-                .units_at
-                .extend(header.debug_info_offset().map(|start| start.0));
+            if let Some(start) = header.debug_info_offset() {
+                index.units_at.push(start.0);
+                if start.0.saturating_sub(kept_from) >= AT_ONCE {
+                    binary.give_back();
+                    kept_from = start.0;
+                }
+            }
         }
+        binary.give_back();
         index.finish(is_split)?;
         Ok(index)
     }

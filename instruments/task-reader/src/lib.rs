@@ -33,21 +33,24 @@ mod graph;
 mod index;
 mod kinds;
 mod locals;
+mod mapped;
 mod memory;
 mod model;
 mod names;
 mod pass;
 mod process;
 mod reader;
+mod report;
 mod runtime;
 mod shadowed;
-mod stop;
+mod svg;
 mod task_type;
 mod tell;
 mod text;
 mod types;
 mod value;
 mod walk;
+mod watch;
 
 pub use binary::Binary;
 pub use error::Error;
@@ -56,5 +59,10 @@ pub use model::{
     Certainty, Circle, Frame, Hold, Resource, Snapshot, Stage, Standstill, State, Task, Wait,
 };
 pub use reader::Reader;
+pub use report::{
+    Deadlock, Group, Holder, Holds, Level, Link, Report, TaskRef, VERSION, WaitsFor, Wanted,
+};
 pub use runtime::Flavor;
+pub use text::shortened;
 pub use types::Line;
+pub use watch::SNAPSHOTS;

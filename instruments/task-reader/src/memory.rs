@@ -10,17 +10,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
+use diagnosis::threads::Piece;
+
 use crate::Error;
 use crate::process::Process;
 
-/// Bytes of a piece that is copied at once.
-const PAGE: u64 = 1024;
+/// Bytes of a page.
+const PAGE: u64 = Piece::BLOCK as u64;
 
-/// Most pages that are kept: 256 MiB.
+/// Most pages that are kept: 256 MiB, and 24 MiB of the calling process, which pays for them.
 const MOST_PAGES: usize = 1 << 18;
+const MOST_PAGES_OF_THIS: usize = 24 << 10;
 
-/// Most bytes that are read by one call.
-const MOST_BYTES_A_CALL: usize = 1 << 20;
+/// Most pages that are read by one call.
+const MOST_PAGES_A_CALL: usize = 1 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -36,6 +39,7 @@ pub(crate) struct Memory {
     mode: Cell<Mode>,
     pages: RefCell<Pages>,
     missing: RefCell<BTreeSet<u64>>,
+    most_pages: usize,
     is_full: Cell<bool>,
 }
 
@@ -47,42 +51,39 @@ impl Memory {
             mode: Cell::new(Mode::Live),
             pages: RefCell::default(),
             missing: RefCell::default(),
+            most_pages: if process.is_this() {
+                MOST_PAGES_OF_THIS
+            } else {
+                MOST_PAGES
+            },
             is_full: Cell::new(false),
         })
     }
 
-    /// Returns what to copy: all pages that the walks so far have asked for.
-    pub(crate) fn wanted(&self) -> Wanted<'_> {
-        let mut pages: Vec<u64> = self.pages.borrow().keys().copied().collect();
+    /// Returns what to copy: all pages that the walks so far have asked for. They are forgotten here, since both would be
+    /// twice the memory.
+    pub(crate) fn wanted(&self) -> Vec<Piece> {
+        let mut pages: Vec<u64> = self.pages.take().into_keys().collect();
         pages.extend(self.missing.take());
         pages.sort_unstable();
         pages.dedup();
-        pages.truncate(MOST_PAGES);
-        let mut runs = Vec::new();
+        pages.truncate(self.most_pages);
+        let mut pieces = Vec::new();
         for run in pages.chunk_by(|a, b| a + 1 == *b) {
-            for run in run.chunks(MOST_BYTES_A_CALL / page_bytes()) {
-                // Written to, so that the system has found memory for it before the process stands still.
-                let bytes = vec![1; run.len() * page_bytes()];
-                runs.push(Run {
-                    pages: run.to_vec(),
-                    bytes,
-                    unreadable: Vec::new(),
-                });
+            for run in run.chunks(MOST_PAGES_A_CALL) {
+                let start = run.first().and_then(|first| first.checked_mul(PAGE));
+                pieces.extend(start.map(|start| Piece::new(start, run.len())));
             }
         }
-        Wanted {
-            file: &self.file,
-            runs,
-        }
+        pieces
     }
 
     /// Makes walks read these copies alone from now on.
-    pub(crate) fn replace(&self, copied: Wanted<'_>) {
+    pub(crate) fn replace(&self, copied: Vec<Piece>) {
         let mut pages = Pages::new();
-        for run in copied.runs {
-            for (number, bytes) in run.pages.iter().zip(run.bytes.chunks_exact(page_bytes())) {
-                let is_read = !run.unreadable.contains(number);
-                pages.insert(*number, is_read.then(|| bytes.into()));
+        for piece in copied {
+            for (number, block) in (piece.address() / PAGE..).zip(piece.blocks()) {
+                pages.insert(number, block.map(Into::into));
             }
         }
         self.pages.replace(pages);
@@ -138,7 +139,7 @@ impl Memory {
         if let Some(page) = self.pages.borrow().get(&number) {
             return read(page.as_ref()?);
         }
-        if self.pages.borrow().len() + self.missing.borrow().len() >= MOST_PAGES {
+        if self.pages.borrow().len() + self.missing.borrow().len() >= self.most_pages {
             self.is_full.set(true);
             return None;
         }
@@ -155,44 +156,6 @@ impl Memory {
 
 /// Pages by number; `None` where nothing can be read.
 type Pages = BTreeMap<u64, Option<Box<[u8]>>>;
-
-/// Pages to copy, with room for them.
-pub(crate) struct Wanted<'m> {
-    file: &'m File,
-    runs: Vec<Run>,
-}
-
-/// Adjacent pages.
-struct Run {
-    pages: Vec<u64>,
-    bytes: Vec<u8>,
-    unreadable: Vec<u64>,
-}
-
-impl Wanted<'_> {
-    /// Copies the pages. This alone happens while the process stands still.
-    pub(crate) fn copy(mut self) -> Self {
-        for run in &mut self.runs {
-            let start = run.pages.first().and_then(|first| first.checked_mul(PAGE));
-            let is_read = |start: u64| self.file.read_exact_at(&mut run.bytes, start).is_ok();
-            if start.is_some_and(is_read) {
-                continue;
-            }
-            // One of them cannot be read.
-            for (number, bytes) in run
-                .pages
-                .iter()
-                .zip(run.bytes.chunks_exact_mut(page_bytes()))
-            {
-                match page(self.file, *number) {
-                    Some(page) => bytes.copy_from_slice(&page),
-                    None => run.unreadable.push(*number),
-                }
-            }
-        }
-        self
-    }
-}
 
 /// Reads one page of the process.
 fn page(file: &File, number: u64) -> Option<Box<[u8]>> {

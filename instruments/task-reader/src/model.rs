@@ -13,6 +13,10 @@ use crate::types::Line;
 pub struct Snapshot {
     /// Number of the process.
     pub pid: u32,
+    /// Number of snapshots that were taken, of which this is the last.
+    pub snapshots: u32,
+    /// Time from the first of them to this.
+    pub over: Duration,
     /// Runtimes of the process, in which a thread was.
     pub runtimes: Vec<Flavor>,
     /// Tasks, by runtime and in the order of their lists.
@@ -49,6 +53,8 @@ pub struct Task {
     pub runtime: usize,
     /// State in the runtime.
     pub state: State,
+    /// Number of the last snapshots in a row in which it waited at the same lines: 0 unless it waits.
+    pub stayed: u32,
     /// Number of the thread that polls it.
     pub thread: Option<i32>,
     /// Its future.

@@ -1,12 +1,11 @@
-//! A process by its number: where its program lies in memory, and its threads.
+//! A process by its number: its files, where its program lies in memory, and its stops.
 
 use std::fs;
 use std::path::PathBuf;
 
-use crate::Error;
+use diagnosis::threads::{Piece, Standstill, why_refused};
 
-/// Most threads that are looked at.
-const MOST_THREADS: usize = 16_384;
+use crate::Error;
 
 /// Keys of the auxiliary vector: where the program's headers are (`AT_PHDR`).
 const AT_PHDR: u64 = 3;
@@ -20,8 +19,9 @@ impl Process {
         Self(pid)
     }
 
-    pub(crate) fn pid(self) -> u32 {
-        self.0
+    /// Returns whether it is the calling process.
+    pub(crate) fn is_this(self) -> bool {
+        self.0 == std::process::id()
     }
 
     /// Returns the path of a file that the kernel keeps for the process.
@@ -53,22 +53,13 @@ impl Process {
         Err(Error::NoProcess(self.0))
     }
 
-    /// Returns the numbers of its threads.
-    pub(crate) fn threads(self) -> Vec<i32> {
-        let mut threads = Vec::new();
-        for entry in fs::read_dir(self.path("task"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            if let Ok(tid) = entry.file_name().to_string_lossy().parse() {
-                threads.push(tid);
-            }
-            if threads.len() == MOST_THREADS {
-                break;
-            }
-        }
-        threads.sort_unstable();
-        threads
+    /// Stops all threads, but the calling one, for as long as `pieces` are copied.
+    pub(crate) fn stand_still(self, pieces: &mut [Piece]) -> Result<Standstill, Error> {
+        let process = diagnosis::Process::of(self.0);
+        Standstill::of(process, pieces).map_err(|reason| match reason.raw_os_error() {
+            Some(libc::ESRCH | libc::ENOENT) => Error::NoProcess(self.0),
+            Some(error) if self.is_this() => Error::Refused(why_refused(process, error)),
+            _ => self.error(reason),
+        })
     }
 }

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use diagnosis::threads::StillThread;
+
 use crate::Error;
 use crate::graph;
 use crate::index::Index;
 use crate::memory::Memory;
 use crate::model::{Snapshot, Standstill, State, Task};
 use crate::process::Process;
-use crate::runtime::{self, Lists, MOST_TASKS, Runtime};
+use crate::runtime::{self, Lists, Runtime};
 use crate::shadowed::Bodies;
-use crate::stop::stopped;
 use crate::task_type::TaskTypes;
 use crate::tell;
 use crate::types::Types;
@@ -50,7 +51,8 @@ impl<'i, 'a> Reader<'i, 'a> {
     /// Reads all tasks of a process.
     ///
     /// The process stands still while its memory is copied, two times or more: once for a moment to find its threads, and
-    /// then for each attempt.
+    /// then for each attempt. In the calling process, the calling thread is left out: it waits for a child process, which stops
+    /// the others, and its tasks are at most 10,000.
     ///
     /// # Errors
     ///
@@ -66,20 +68,19 @@ impl<'i, 'a> Reader<'i, 'a> {
         };
         let walker = Walker::new(&reading, &self.bodies);
         let mut standstill = Standstill::default();
-        let first = stopped(process, || ())?;
+        let first = process.stand_still(&mut [])?;
         standstill.add(first.took);
         // This walk reads what changes meanwhile: it only finds out what to copy.
-        let warm = Attempt::read(&walker, &self.task_types, &first.threads)?;
-        drop(warm);
+        drop(self.attempt(&walker, process, &first.threads)?);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
-            let wanted = memory.wanted();
-            let stop = stopped(process, move || wanted.copy())?;
-            memory.replace(stop.result);
-            standstill.add(stop.took);
+            let mut pieces = memory.wanted();
+            let still = process.stand_still(&mut pieces)?;
+            memory.replace(pieces);
+            standstill.add(still.took);
             standstill.bytes = memory.kept();
-            moving = stop.moving;
-            let read = Attempt::read(&walker, &self.task_types, &stop.threads)?;
+            moving = still.moving;
+            let read = self.attempt(&walker, process, &still.threads)?;
             let is_complete = !read.lists.is_locked && !memory.has_missing();
             attempt = Some(read);
             if is_complete {
@@ -103,12 +104,39 @@ impl<'i, 'a> Reader<'i, 'a> {
         let circles = graph::circles(&tasks, &resources);
         Ok(Snapshot {
             pid,
+            snapshots: 1,
+            over: Duration::ZERO,
             runtimes: runtimes.iter().map(|runtime| runtime.flavor).collect(),
             tasks,
             resources,
             circles,
             not_seen,
             standstill,
+        })
+    }
+
+    fn attempt(
+        &self,
+        walker: &Walker<'_, '_, '_, '_>,
+        process: Process,
+        threads: &[StillThread],
+    ) -> Result<Attempt, Error> {
+        let (runtimes, contexts) = runtime::runtimes(walker.reading, threads)?;
+        let lists = runtime::tasks(walker.reading, &runtimes, process)?;
+        let mut tasks: Vec<Task> = Vec::new();
+        let polled = runtime::polled(walker.reading, &contexts);
+        for listed in &lists.tasks {
+            let mut task = tell::task(walker, &self.task_types, *listed);
+            if task.state == State::Running {
+                let thread = polled.iter().find(|(id, _)| *id == task.id);
+                task.thread = thread.map(|(_, tid)| *tid);
+            }
+            tasks.push(task);
+        }
+        Ok(Attempt {
+            runtimes,
+            lists,
+            tasks,
         })
     }
 }
@@ -118,32 +146,6 @@ struct Attempt {
     runtimes: Vec<Runtime>,
     lists: Lists,
     tasks: Vec<Task>,
-}
-
-impl Attempt {
-    fn read(
-        walker: &Walker<'_, '_, '_, '_>,
-        types: &TaskTypes,
-        threads: &[crate::stop::Thread],
-    ) -> Result<Self, Error> {
-        let (runtimes, contexts) = runtime::runtimes(walker.reading, threads)?;
-        let lists = runtime::tasks(walker.reading, &runtimes)?;
-        let mut tasks: Vec<Task> = Vec::new();
-        let polled = runtime::polled(walker.reading, &contexts);
-        for listed in &lists.tasks {
-            let mut task = tell::task(walker, types, *listed);
-            if task.state == State::Running {
-                let thread = polled.iter().find(|(id, _)| *id == task.id);
-                task.thread = thread.map(|(_, tid)| *tid);
-            }
-            tasks.push(task);
-        }
-        Ok(Self {
-            runtimes,
-            lists,
-            tasks,
-        })
-    }
 }
 
 impl Standstill {
@@ -172,10 +174,11 @@ fn not_seen(lists: &Lists, tasks: &[Task], memory: &Memory, moving: usize) -> Ve
         not_seen.push("all tasks: a list was being changed at each of several looks.".to_owned());
     }
     if lists.is_cut {
-        not_seen.push(format!("tasks beyond the first {MOST_TASKS}."));
+        not_seen.push(format!("tasks beyond the first {}.", lists.most));
     }
     if memory.is_full() {
-        not_seen.push("tasks in memory beyond the first 256 MiB.".to_owned());
+        let mib = memory.kept() >> 20;
+        not_seen.push(format!("tasks in memory beyond the first {mib} MiB."));
     } else if memory.has_missing() {
         not_seen.push("parts of tasks that began or moved on between several looks.".to_owned());
     }

@@ -5,14 +5,17 @@
 
 use std::collections::HashSet;
 
+use diagnosis::threads::StillThread;
+
 use crate::Error;
 use crate::binary::ThreadLocals;
 use crate::pass::ThreadLocal;
-use crate::stop::Thread;
+use crate::process::Process;
 use crate::value::{Reach, Reading, Value};
 
-/// Most tasks that are read.
-pub(crate) const MOST_TASKS: usize = 100_000;
+/// Most tasks that are read, and most of the calling process, which pays for their memory.
+const MOST_TASKS: usize = 100_000;
+const MOST_TASKS_OF_THIS: usize = 10_000;
 
 /// Most lists of one runtime.
 const MOST_LISTS: u64 = 65_536;
@@ -49,6 +52,9 @@ pub(crate) struct Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     pub(crate) tasks: Vec<Listed>,
+    /// Most tasks that are listed.
+    pub(crate) most: usize,
+    /// There are more.
     pub(crate) is_cut: bool,
     /// A list was being changed.
     pub(crate) is_locked: bool,
@@ -65,7 +71,10 @@ pub(crate) struct Context {
 ///
 /// The standard library describes a thread-local variable once for types that need no drop and once for others, and only
 /// one of both is used. The one with a state around it comes first.
-fn contexts(reading: &Reading<'_, '_, '_>, threads: &[Thread]) -> Result<Vec<Vec<Context>>, Error> {
+fn contexts(
+    reading: &Reading<'_, '_, '_>,
+    threads: &[StillThread],
+) -> Result<Vec<Vec<Context>>, Error> {
     let index = reading.types.index;
     let Some(locals) = index.binary.thread_locals else {
         return Err(Error::NoRuntime("tokio's thread-local variables"));
@@ -101,7 +110,7 @@ fn contexts(reading: &Reading<'_, '_, '_>, threads: &[Thread]) -> Result<Vec<Vec
 /// Returns the runtimes that threads are in, each once, and the contexts of all threads.
 pub(crate) fn runtimes(
     reading: &Reading<'_, '_, '_>,
-    threads: &[Thread],
+    threads: &[StillThread],
 ) -> Result<(Vec<Runtime>, Vec<Context>), Error> {
     let mut missing = None;
     for contexts in contexts(reading, threads)? {
@@ -173,7 +182,7 @@ pub(crate) fn polled(reading: &Reading<'_, '_, '_>, contexts: &[Context]) -> Vec
 
 /// Returns the address of a thread's copy of a variable, by the layout of the program's own variables: below the thread's
 /// pointer on x86-64, above it on aarch64.
-fn address(locals: ThreadLocals, thread: Thread, local: ThreadLocal) -> Option<u64> {
+fn address(locals: ThreadLocals, thread: StillThread, local: ThreadLocal) -> Option<u64> {
     let alignment = locals.alignment.max(1);
     if local.offset >= locals.size {
         return None;
@@ -188,8 +197,19 @@ fn address(locals: ThreadLocals, thread: Thread, local: ThreadLocal) -> Option<u
 }
 
 /// Returns the tasks of all runtimes.
-pub(crate) fn tasks(reading: &Reading<'_, '_, '_>, runtimes: &[Runtime]) -> Result<Lists, Error> {
-    let mut lists = Lists::default();
+pub(crate) fn tasks(
+    reading: &Reading<'_, '_, '_>,
+    runtimes: &[Runtime],
+    process: Process,
+) -> Result<Lists, Error> {
+    let mut lists = Lists {
+        most: if process.is_this() {
+            MOST_TASKS_OF_THIS
+        } else {
+            MOST_TASKS
+        },
+        ..Lists::default()
+    };
     for (number, runtime) in runtimes.iter().enumerate() {
         for list in shards(reading, runtime.owned) {
             list_tasks(reading, list, number, &mut lists)?;
@@ -240,7 +260,7 @@ fn list_tasks(
         head.ok_or_else(|| no_field(reading, list, "head", "OwnedTasks.list.lists[].head"))?;
     let (mut next, mut seen) = (reading.pointee(head), HashSet::new());
     while let Some(header) = next {
-        if lists.tasks.len() >= MOST_TASKS {
+        if lists.tasks.len() >= lists.most {
             lists.is_cut = true;
             break;
         }

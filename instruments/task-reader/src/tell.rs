@@ -18,10 +18,12 @@ const NOTIFIED: u64 = 0b100;
 /// Reads a task.
 pub(crate) fn task(walker: &Walker<'_, '_, '_, '_>, types: &TaskTypes, listed: Listed) -> Task {
     let reading = walker.reading;
+    let state = state(reading, listed.header);
     let mut task = Task {
         id: runtime::id(reading, listed.header).unwrap_or_default(),
         runtime: listed.runtime,
-        state: state(reading, listed.header),
+        state,
+        stayed: u32::from(state == State::Waiting),
         thread: None,
         future: String::new(),
         begins: None,

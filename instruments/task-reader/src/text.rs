@@ -1,50 +1,22 @@
-//! A snapshot as text: groups of equal stacks, then who holds what, then circles.
+//! A report as text: groups of equal stacks, then who holds what, then circles.
 
-use std::collections::HashMap;
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write as _};
 
-use crate::model::{Certainty, Circle, Frame, Hold, Resource, Snapshot, Stage, State, Task, Wait};
+use crate::model::{Frame, Snapshot, State};
+use crate::report::{
+    Deadlock, Group, Holder, Holds, Link, Report, TaskRef, WaitsFor, Wanted, stage_in_words,
+};
+use crate::types::Line;
 
 /// Most numbers of tasks that are listed for a group.
 const MOST_NUMBERS: usize = 5;
 
-/// Most resources that are listed.
-const MOST_RESOURCES: usize = 20;
-
 /// Longest name of a future in letters, before its type parameters are left out.
 const LONGEST_NAME: usize = 80;
 
-impl Snapshot {
-    /// Returns groups of tasks with equal stacks, as indices of [`Snapshot::tasks`]: the largest first.
-    pub fn groups(&self) -> Vec<Vec<usize>> {
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut places: HashMap<(State, &str, &[Frame]), usize> = HashMap::new();
-        for (number, task) in self.tasks.iter().enumerate() {
-            let place = places
-                .entry((task.state, &task.future, &task.frames))
-                .or_insert_with(|| {
-                    groups.push(Vec::new());
-                    groups.len() - 1
-                });
-            if let Some(group) = groups.get_mut(*place) {
-                group.push(number);
-            }
-        }
-        // Of equally large ones, the oldest task first.
-        let oldest = |group: &Vec<usize>| {
-            group
-                .iter()
-                .filter_map(|number| Some(self.tasks.get(*number)?.id))
-                .min()
-        };
-        groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), oldest(group)));
-        groups
-    }
-}
-
 /// Leaves out the type parameters of a long name, such as those of a server's whole tree of routes: `Server<…>`. The name is
 /// whole in the JSON.
-fn shortened(name: &str) -> String {
+pub fn shortened(name: &str) -> String {
     if name.chars().count() <= LONGEST_NAME {
         return name.to_owned();
     }
@@ -73,33 +45,25 @@ fn shortened(name: &str) -> String {
 
 impl Display for Snapshot {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (tasks, runtimes) = (self.tasks.len(), self.runtimes.len());
-        writeln!(
-            f,
-            "{} in {} of process {}",
-            count(tasks, "task"),
-            count(runtimes, "runtime"),
-            self.pid
-        )?;
-        for group in self.groups() {
-            let Some(task) = group.first().and_then(|number| self.tasks.get(*number)) else {
-                continue;
-            };
-            self.group(f, task, &group)?;
+        Report::new(self, None).fmt(f)
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.title())?;
+        for group in &self.groups {
+            writeln!(f)?;
+            group.write(f, self.snapshots)?;
         }
-        let held = self
-            .resources
-            .iter()
-            .filter(|resource| !resource.holders.is_empty() || resource.task.is_some());
-        let held: Vec<&Resource> = held.take(MOST_RESOURCES).collect();
-        if !held.is_empty() {
+        if !self.resources.is_empty() {
             writeln!(f, "\nWho waits for whom")?;
         }
-        for resource in held {
-            self.resource(f, resource)?;
+        for resource in &self.resources {
+            writeln!(f, "{resource}")?;
         }
         for circle in &self.circles {
-            self.circle(f, circle)?;
+            writeln!(f, "\n{circle}")?;
         }
         writeln!(f, "\nNot seen")?;
         for not_seen in &self.not_seen {
@@ -109,209 +73,92 @@ impl Display for Snapshot {
     }
 }
 
-impl Snapshot {
-    fn group(&self, f: &mut Formatter<'_>, task: &Task, group: &[usize]) -> fmt::Result {
-        let state = match task.state {
+impl Report {
+    /// Returns how many tasks are shown, in a line.
+    pub fn title(&self) -> String {
+        let runtimes = count(self.runtimes.len(), "runtime");
+        let mut title = match &self.of {
+            None => count(self.tasks, "task"),
+            Some(of) => {
+                let shown: usize = self.groups.iter().map(|group| group.count).sum();
+                let verb = if shown == 1 { "has" } else { "have" };
+                let tasks = count(self.tasks, "task");
+                format!("{shown} of {tasks} {verb} `{of}` in the stack,")
+            }
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(title, " in {runtimes} of process {}", self.pid);
+        if self.snapshots > 1 {
+            let snapshots = self.snapshots;
+            let _ = write!(title, "; {snapshots} snapshots in {:.1} s", self.seconds);
+        }
+        title
+    }
+}
+
+impl Group {
+    /// Returns how many tasks it has and in which state, in a line without their future.
+    pub fn title(&self) -> String {
+        let state = match self.state {
             State::Waiting => "waiting",
             State::Ready => "ready: woken, and not yet polled",
             State::Running => "running, so where it is cannot be read",
             State::Finished => "finished",
             State::Unknown => "in an unknown state",
         };
-        let ids: Vec<String> = group
-            .iter()
-            .take(MOST_NUMBERS)
-            .filter_map(|number| Some(self.tasks.get(*number)?.id.to_string()))
-            .collect();
-        let more = if group.len() > MOST_NUMBERS {
+        format!("{}, {state}", count(self.count, "task"))
+    }
+
+    /// Returns how many of its tasks did not move while `snapshots` were taken, in a sentence; none for a single snapshot.
+    pub fn stay(&self, snapshots: u32) -> Option<String> {
+        if snapshots < 2 || self.state != State::Waiting {
+            return None;
+        }
+        Some(match self.stayed {
+            0 => format!("no task stayed here in all {snapshots} snapshots"),
+            all if all == self.count => format!("here in all {snapshots} snapshots"),
+            some => format!("{some} of them here in all {snapshots} snapshots"),
+        })
+    }
+
+    /// Returns tokio's numbers of its first tasks.
+    pub fn numbers(&self) -> String {
+        let ids = self.ids.iter().take(MOST_NUMBERS).map(u64::to_string);
+        let ids = ids.collect::<Vec<String>>().join(", ");
+        let more = if self.ids.len() > MOST_NUMBERS {
             ", …"
         } else {
             ""
         };
-        writeln!(
-            f,
-            "\n{}, {state}: {} (number {}{more})",
-            count(group.len(), "task"),
-            shortened(&task.future),
-            ids.join(", ")
-        )?;
-        if let Some(begins) = task.begins.as_ref().filter(|_| task.frames.is_empty()) {
+        format!("number {ids}{more}")
+    }
+}
+
+impl Group {
+    fn write(&self, f: &mut Formatter<'_>, snapshots: u32) -> fmt::Result {
+        let (title, future) = (self.title(), shortened(&self.future));
+        writeln!(f, "{title}: {future} ({})", self.numbers())?;
+        if let Some(stay) = self.stay(snapshots) {
+            writeln!(f, "  {stay}")?;
+        }
+        if let Some(begins) = self.begins.as_ref().filter(|_| self.stack.is_empty()) {
             writeln!(f, "  begins at {begins}")?;
         }
-        // Frames are indented only where a future polls several.
-        let mut indents: Vec<usize> = Vec::new();
-        for (number, frame) in task.frames.iter().enumerate() {
-            let above = frame
-                .depth
-                .checked_sub(1)
-                .and_then(|above| indents.get(above))
-                .copied()
-                .unwrap_or(1);
-            let siblings = siblings(&task.frames, number);
-            indents.truncate(frame.depth);
-            indents.push(if siblings > 1 { above + 1 } else { above });
-            let indent = "  ".repeat(indents.last().copied().unwrap_or(1));
-            writeln!(f, "{indent}{frame}")?;
-            for wait in task.waits.iter().filter(|wait| wait.frame == number) {
+        for level in &self.stack {
+            let indent = "  ".repeat(level.indent + 1);
+            writeln!(f, "{indent}{}", level.frame)?;
+            for wait in &level.waits {
                 writeln!(f, "{indent}  waits for {wait}")?;
             }
-            for hold in task
-                .holds
-                .iter()
-                .filter(|hold| hold.frame == Some(number) && hold.certainty != Certainty::Doubtful)
-            {
-                writeln!(f, "{indent}  {hold}")?;
+            for holds in &level.holds {
+                writeln!(f, "{indent}  {holds}")?;
             }
         }
-        for not_seen in &task.not_seen {
+        for not_seen in &self.not_seen {
             writeln!(f, "  not seen: {not_seen}")?;
         }
         Ok(())
     }
-
-    fn resource(&self, f: &mut Formatter<'_>, resource: &Resource) -> fmt::Result {
-        let waiters = count(resource.waiters.len(), "task");
-        let verb = if resource.waiters.len() == 1 {
-            "waits"
-        } else {
-            "wait"
-        };
-        write!(f, "  {waiters} {verb} for {}", resource.waits_for)?;
-        if let Some(line) = self.line_of_waiters(resource) {
-            write!(f, " at {line}")?;
-        }
-        if let Some(task) = resource.task.and_then(|number| self.tasks.get(number)) {
-            return writeln!(f, ": task {} ({}){}", task.id, task.future, then(task));
-        }
-        writeln!(f)?;
-        for (number, at) in &resource.holders {
-            let Some(task) = self.tasks.get(*number) else {
-                continue;
-            };
-            let Some(hold) = task.holds.get(*at) else {
-                continue;
-            };
-            let verb = if resource.is_complete {
-                "holds"
-            } else {
-                "may hold"
-            };
-            let line = hold
-                .line
-                .as_ref()
-                .map(|line| format!(", suspended at {line}"));
-            let line = line.unwrap_or_default();
-            let aside = if hold.frame.is_none() {
-                ", in a future that is kept and not polled"
-            } else {
-                ""
-            };
-            writeln!(
-                f,
-                "    task {} {verb} {} (`{}`, a {}){line}{aside}{}",
-                task.id,
-                hold.holds,
-                hold.variable,
-                hold.type_name,
-                then(task)
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Returns the line at which all waiters wait, if it is one.
-    fn line_of_waiters(&self, resource: &Resource) -> Option<String> {
-        let mut lines = Vec::new();
-        for number in &resource.waiters {
-            let mut waits = self.tasks.get(*number)?.waits.iter();
-            let wait = waits.find(|wait| wait.address == Some(resource.address))?;
-            let line = wait.line.as_ref()?.to_string();
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        (lines.len() <= 3).then(|| lines.join(", "))
-    }
-
-    fn circle(&self, f: &mut Formatter<'_>, circle: &Circle) -> fmt::Result {
-        let word = if circle.is_certain {
-            "Deadlock"
-        } else {
-            "Probable deadlock"
-        };
-        match circle.tasks.len() {
-            1 => writeln!(f, "\n{word}: a task waits for itself")?,
-            several => writeln!(
-                f,
-                "\n{word}: {several} tasks wait for each other in a circle"
-            )?,
-        }
-        for (number, place) in circle.tasks.iter().zip(&circle.resources) {
-            let (Some(task), Some(resource)) =
-                (self.tasks.get(*number), self.resources.get(*place))
-            else {
-                continue;
-            };
-            let wait = task.waits.iter().find(|wait| wait.resource == Some(*place));
-            let line = wait
-                .and_then(|wait| wait.line.as_ref())
-                .map(|line| format!(" at {line}"))
-                .unwrap_or_default();
-            writeln!(
-                f,
-                "  task {} ({}) waits for {}{line}",
-                task.id, task.future, resource.waits_for
-            )?;
-            for (holder, at) in &resource.holders {
-                let Some(holder) = self.tasks.get(*holder) else {
-                    continue;
-                };
-                let Some(hold) = holder.holds.get(*at) else {
-                    continue;
-                };
-                writeln!(
-                    f,
-                    "    held by task {}: `{}`, a {}",
-                    holder.id, hold.variable, hold.type_name
-                )?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Returns what a holder waits for in turn.
-fn then(task: &Task) -> String {
-    match (task.state, &task.waits[..]) {
-        (State::Waiting, []) | (State::Unknown, _) => String::new(),
-        (State::Waiting, [wait]) => format!("; it waits for {wait}"),
-        (State::Waiting, [wait, ..]) => format!("; it waits for {wait}, and more"),
-        (State::Ready, _) => "; it is ready".to_owned(),
-        (State::Running, _) => "; it is running".to_owned(),
-        (State::Finished, _) => "; it has finished".to_owned(),
-    }
-}
-
-/// Returns how many futures the frame around this one polls.
-fn siblings(frames: &[Frame], number: usize) -> usize {
-    let Some(depth) = frames.get(number).map(|frame| frame.depth) else {
-        return 0;
-    };
-    let before = frames
-        .iter()
-        .take(number)
-        .rev()
-        .take_while(|frame| frame.depth >= depth);
-    let after = frames
-        .iter()
-        .skip(number)
-        .take_while(|frame| frame.depth >= depth);
-    // The frame itself is the first of those after, and ends with the next of its depth.
-    let after = after
-        .enumerate()
-        .filter(|(at, frame)| *at == 0 || frame.depth == depth)
-        .count();
-    before.filter(|frame| frame.depth == depth).count() + after
 }
 
 impl Display for Frame {
@@ -324,15 +171,11 @@ impl Display for Frame {
             (Some(line), None) => write!(f, " ({line})")?,
             (None, _) => {}
         }
-        match self.stage {
-            Stage::NotBegun => f.write_str(", not yet polled"),
-            Stage::Unreadable => f.write_str(", not readable"),
-            Stage::Suspended | Stage::HandWritten | Stage::Over => Ok(()),
-        }
+        f.write_str(stage_in_words(self.stage))
     }
 }
 
-impl Display for Wait {
+impl Display for WaitsFor {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.waits_for)?;
         if self.is_given {
@@ -342,18 +185,122 @@ impl Display for Wait {
     }
 }
 
-impl Display for Hold {
+impl Display for Holds {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let verb = if self.certainty == Certainty::Agreed {
-            "holds"
+        let verb = if self.is_certain { "holds" } else { "may hold" };
+        let Self {
+            holds,
+            variable,
+            type_name,
+            ..
+        } = self;
+        write!(f, "{verb} {holds} (`{variable}`, a {type_name})")
+    }
+}
+
+impl TaskRef {
+    /// Returns its number and future.
+    pub fn name(&self) -> String {
+        format!("task {} ({})", self.id, shortened(&self.future))
+    }
+
+    /// Returns what it does itself, as a clause; empty if that is not known.
+    pub fn then(&self) -> String {
+        match (self.state, &self.waits_for[..]) {
+            (State::Waiting, []) | (State::Unknown, _) => String::new(),
+            (State::Waiting, [wait]) => format!("; it waits for {wait}"),
+            (State::Waiting, [wait, ..]) => format!("; it waits for {wait}, and more"),
+            (State::Ready, _) => "; it is ready".to_owned(),
+            (State::Running, _) => "; it is running".to_owned(),
+            (State::Finished, _) => "; it has finished".to_owned(),
+        }
+    }
+}
+
+impl Wanted {
+    /// Returns how many tasks wait for it and where, as a sentence without its end.
+    pub fn waiting(&self) -> String {
+        let verb = if self.waiters == 1 { "waits" } else { "wait" };
+        let tasks = count(self.waiters, "task");
+        let mut waiting = format!("{tasks} {verb} for {}", self.waits_for);
+        if !self.lines.is_empty() {
+            let lines: Vec<String> = self.lines.iter().map(Line::to_string).collect();
+            waiting.push_str(" at ");
+            waiting.push_str(&lines.join(", "));
+        }
+        waiting
+    }
+}
+
+impl Display for Wanted {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}", self.waiting())?;
+        if let Some(task) = &self.task {
+            return write!(f, ": {}{}", task.name(), task.then());
+        }
+        for holder in &self.holders {
+            write!(f, "\n    {holder}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Holder {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "task {} {}", self.task.id, self.value)?;
+        if let Some(line) = &self.line {
+            write!(f, ", suspended at {line}")?;
+        }
+        if self.is_aside {
+            f.write_str(", in a future that is kept and not polled")?;
+        }
+        f.write_str(&self.task.then())
+    }
+}
+
+impl Deadlock {
+    /// Returns how many tasks it is of, in a line.
+    pub fn title(&self) -> String {
+        let word = if self.is_certain {
+            "Deadlock"
         } else {
-            "may hold"
+            "Probable deadlock"
         };
-        write!(
-            f,
-            "{verb} {}: `{}`, a {}",
-            self.holds, self.variable, self.type_name
-        )
+        match self.links.len() {
+            1 => format!("{word}: a task waits for itself"),
+            several => format!("{word}: {several} tasks wait for each other in a circle"),
+        }
+    }
+}
+
+impl Display for Deadlock {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.title())?;
+        for link in &self.links {
+            write!(f, "\n  {link}")?;
+            for holder in &link.held_by {
+                let (
+                    id,
+                    Holds {
+                        variable,
+                        type_name,
+                        ..
+                    },
+                ) = (holder.task.id, &holder.value);
+                write!(f, "\n    held by task {id}: `{variable}`, a {type_name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for Link {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} waits for {}", self.task.name(), self.waits_for)?;
+        if let Some(line) = &self.line {
+            write!(f, " at {line}")?;
+        }
+        Ok(())
     }
 }
 

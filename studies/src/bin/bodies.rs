@@ -7,7 +7,10 @@
 //! Each cell of the table runs in a process of its own, so that its memory is its own. The server of the bodies is in the
 //! process that prints the table. Cells take turns, there and back, so that a machine that slowly changes favours none.
 //!
-//! `cargo run -p studies --bin bodies [-- FOLDER]`: the folder of a tmpfs, `/dev/shm` unless given. Two minutes, 128 MiB
+//! A third folder is a tmpfs with huge pages, as published. Each of its cells mounts one for itself in a user namespace
+//! of its own, which needs no root. A system that refuses that leaves these rows out.
+//!
+//! `cargo run -p studies --bin bodies [-- FOLDER]`: the folder of a tmpfs, `/dev/shm` unless given. Three minutes, 128 MiB
 //! in each folder.
 
 use std::fs::File;
@@ -83,32 +86,82 @@ impl Keep {
     }
 }
 
+/// A folder for files, as the table names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Folder {
+    name: &'static str,
+    path: PathBuf,
+}
+
+impl Folder {
+    const DISK: &str = "disk";
+    const HUGE: &str = "tmpfs with huge pages";
+
+    /// Prepares `program`, as whose process a cell runs. The one with huge pages gets its tmpfs first, which is gone
+    /// with the process.
+    fn command(&self, program: &Path) -> Command {
+        if self.name != Self::HUGE {
+            return Command::new(program);
+        }
+        let mut command = Command::new("unshare");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+            .arg("mount -t tmpfs -o huge=always,size=1g none \"$0\" && exec \"$@\"")
+            .args([&*self.path, program]);
+        command
+    }
+}
+
 /// One cell of a table.
 struct Cell {
     keep: Keep,
     strategy: Strategy,
-    folder: PathBuf,
+    folder: Folder,
     /// The bodies that a batch fetches: their lengths.
     lengths: Vec<u64>,
 }
 
-/// The folders of the files, with the column's name of each, as far as this system has them.
-fn folders(tmpfs: &Path) -> Result<Vec<(&'static str, PathBuf)>, Failed> {
+/// The folders of the files: the disk, a tmpfs, and where one with huge pages is mounted.
+fn folders(tmpfs: &Path, huge: &Path) -> Result<Vec<Folder>, Failed> {
     let disk = std::env::current_exe()?.with_file_name("");
-    let both = [("disk", disk), ("tmpfs", tmpfs.to_owned())];
-    Ok(both.into_iter().filter(|(_, path)| path.is_dir()).collect())
+    let mut folders = Vec::new();
+    for (name, path) in [
+        (Folder::DISK, &*disk),
+        ("tmpfs", tmpfs),
+        (Folder::HUGE, huge),
+    ] {
+        if path.is_dir() {
+            let path = path.to_owned();
+            folders.push(Folder { name, path });
+        }
+    }
+    Ok(folders)
+}
+
+/// Removes the folder with huge pages if the system refuses one, and returns its reason.
+fn refused_huge_pages(folders: &mut Vec<Folder>) -> Option<String> {
+    let huge = folders
+        .iter()
+        .position(|folder| folder.name == Folder::HUGE)?;
+    let why = match folders[huge].command(Path::new("true")).output() {
+        Ok(output) if output.status.success() => return None,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => format!("unshare: {error}"),
+    };
+    folders.remove(huge);
+    Some(why)
 }
 
 /// The published cells: memory needs no strategy, and each kind of file has three in each folder.
-fn published_cells(folders: &[(&str, PathBuf)]) -> Vec<Cell> {
-    let (_, disk) = &folders[0];
+fn published_cells(folders: &[Folder]) -> Vec<Cell> {
+    let disk = &folders[0];
     let mut cells = vec![
         large_cell(Keep::Ram, Strategy::Direct, disk),
         large_cell(Keep::RamGather, Strategy::Direct, disk),
     ];
     for keep in [Keep::File, Keep::Mapped, Keep::MappedCopy] {
         for strategy in [Strategy::Direct, Strategy::Permit, Strategy::Dispatch] {
-            for (_, folder) in folders {
+            for folder in folders {
                 cells.push(large_cell(keep, strategy, folder));
             }
         }
@@ -117,18 +170,18 @@ fn published_cells(folders: &[(&str, PathBuf)]) -> Vec<Cell> {
 }
 
 /// A cell of large bodies only.
-fn large_cell(keep: Keep, strategy: Strategy, folder: &Path) -> Cell {
+fn large_cell(keep: Keep, strategy: Strategy, folder: &Folder) -> Cell {
     Cell {
         keep,
         strategy,
-        folder: folder.to_owned(),
+        folder: folder.clone(),
         lengths: vec![LARGE; 16],
     }
 }
 
 /// Bodies of which one in eight is large, kept in three ways.
-fn mixed_cells(folders: &[(&str, PathBuf)]) -> Vec<Cell> {
-    let (_, disk) = &folders[0];
+fn mixed_cells(folders: &[Folder]) -> Vec<Cell> {
+    let disk = &folders[0];
     let mut lengths = Vec::new();
     for number in 0..BODIES {
         lengths.push(if number % 8 == 7 { LARGE } else { SMALL });
@@ -192,25 +245,45 @@ impl Measured {
 
 fn main() -> Result<(), Failed> {
     let tmpfs: PathBuf = studies::argument(1, PathBuf::from("/dev/shm"))?;
-    let folders = folders(&tmpfs)?;
+    if let Some(huge) = std::env::args().nth(2) {
+        let (index, server) = (
+            studies::argument::<usize>(3, 0)?,
+            studies::argument(4, SocketAddr::from(([127, 0, 0, 1], 0)))?,
+        );
+        let folders = folders(&tmpfs, Path::new(&huge))?;
+        let mut cells = published_cells(&folders);
+        cells.extend(mixed_cells(&folders));
+        println!("{}", run(&cells[index], server)?);
+        return Ok(());
+    }
+    let huge = tempfile::tempdir()?;
+    let mut folders = folders(&tmpfs, huge.path())?;
+    let refused = refused_huge_pages(&mut folders);
+    // A process without this folder has the same cells as this one without its rows.
+    let huge_path = match refused {
+        Some(_) => Path::new(""),
+        None => huge.path(),
+    };
     let mut cells = published_cells(&folders);
     let published_count = cells.len();
     cells.extend(mixed_cells(&folders));
-    if let Some(index) = std::env::args().nth(2) {
-        let server = studies::argument(3, SocketAddr::from(([127, 0, 0, 1], 0)))?;
-        println!("{}", run(&cells[index.parse::<usize>()?], server)?);
-        return Ok(());
-    }
-    let measured = measure(&cells, &tmpfs)?;
+    let measured = measure(&cells, &tmpfs, huge_path)?;
     let (published, mixed) = measured.split_at(published_count);
-    print_published(&cells, published, &folders)?;
+    print_published(&cells, published)?;
     print_mixed(&cells[published_count..], mixed);
     let mut systems = Vec::new();
-    for (_, path) in &folders {
-        systems.push(file_system(path));
+    for folder in &folders {
+        systems.push(match folder.name {
+            Folder::HUGE => Folder::HUGE.to_owned(),
+            _ => file_system(&folder.path),
+        });
     }
+    let left_out = match refused {
+        Some(why) => format!(". This system mounts no tmpfs with huge pages for a user (`{why}`)"),
+        None => String::new(),
+    };
     studies::print_provenance(&format!(
-        "Medians of {ROUNDS} rounds of {} ms, 16 bodies at once. Files on {}, never synced to the disk",
+        "Medians of {ROUNDS} rounds of {} ms, 16 bodies at once. Files on {}, never synced to the disk{left_out}",
         SPAN.as_millis(),
         systems.join(" and "),
     ));
@@ -218,7 +291,7 @@ fn main() -> Result<(), Failed> {
 }
 
 /// Runs each cell once a round, in a process of its own.
-fn measure(cells: &[Cell], tmpfs: &Path) -> Result<Vec<Measured>, Failed> {
+fn measure(cells: &[Cell], tmpfs: &Path, huge: &Path) -> Result<Vec<Measured>, Failed> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let server = listener.local_addr()?.to_string();
     thread::spawn(move || serve(&listener));
@@ -231,8 +304,10 @@ fn measure(cells: &[Cell], tmpfs: &Path) -> Result<Vec<Measured>, Failed> {
             } else {
                 cells.len() - 1 - step
             };
-            let output = Command::new(std::env::current_exe()?)
-                .arg(tmpfs)
+            let output = cells[index]
+                .folder
+                .command(&std::env::current_exe()?)
+                .args([tmpfs, huge])
                 .args([&index.to_string(), &server])
                 .output()?;
             if !output.status.success() {
@@ -246,35 +321,31 @@ fn measure(cells: &[Cell], tmpfs: &Path) -> Result<Vec<Measured>, Failed> {
     Ok(measured)
 }
 
-fn print_published(
-    cells: &[Cell],
-    measured: &[Measured],
-    folders: &[(&str, PathBuf)],
-) -> Result<(), Failed> {
+fn print_published(cells: &[Cell], measured: &[Measured]) -> Result<(), Failed> {
     let theirs = published("body_streaming")?;
     println!(
         "| kept as, strategy, where | a batch | times `ram` | published elsewhere | timer late, p99 | memory | in files | copies of a byte |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for (cell, figure) in cells.iter().zip(measured) {
-        let is_disk = cell.folder == folders[0].1;
-        let table = if is_disk {
-            &theirs["ns_per_iter_ebs_ext4"]
-        } else {
-            &theirs["ns_per_iter_tmpfs_huge"]
+        let table = match cell.folder.name {
+            Folder::DISK => theirs.get("ns_per_iter_ebs_ext4"),
+            Folder::HUGE => theirs.get("ns_per_iter_tmpfs_huge"),
+            // Nobody published one without huge pages.
+            _ => None,
         };
         let (keep, strategy) = (cell.keep.name(), cell.strategy.name());
-        let place = match (cell.keep, is_disk) {
-            (Keep::Ram | Keep::RamGather, _) => "memory",
-            (_, true) => "disk",
-            (_, false) => "tmpfs",
+        let place = match cell.keep {
+            Keep::Ram | Keep::RamGather => "memory",
+            _ => cell.folder.name,
         };
         let name = match cell.keep {
             Keep::Ram | Keep::RamGather => keep.to_owned(),
             Keep::MappedCopy => format!("mmap_{strategy}_copy"),
             _ => format!("{keep}_{strategy}"),
         };
-        let published = match (nanoseconds(table, &name), nanoseconds(table, "ram")) {
+        let of = |name| Some(table?.get(name)?.as_integer()? as f64);
+        let published = match (of(&*name), of("ram")) {
             (Some(this), Some(ram)) => format!("{:.2}", this / ram),
             _ => String::new(),
         };
@@ -286,11 +357,6 @@ fn print_published(
         );
     }
     Ok(())
-}
-
-/// Reads the published nanoseconds of a batch.
-fn nanoseconds(table: &toml::Value, name: &str) -> Option<f64> {
-    Some(table.get(name)?.as_integer()? as f64)
 }
 
 fn print_mixed(cells: &[Cell], measured: &[Measured]) {
@@ -444,7 +510,7 @@ fn run(cell: &Cell, server: SocketAddr) -> Result<Value, Failed> {
                 client: client.clone(),
                 url: format!("http://{server}/{length}/{number}").parse()?,
                 keep: cell.keep,
-                folder: cell.folder.clone(),
+                folder: cell.folder.path.clone(),
                 by: by.clone(),
             };
             let sent = Arc::clone(&sent);

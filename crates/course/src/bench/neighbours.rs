@@ -4,17 +4,17 @@ use children::processes::{self, CpuTimes};
 
 /// CPU times of the machine and of this command at the beginning of an interval.
 #[derive(Debug)]
-pub(super) struct Neighbours(Option<CpuTimes>);
+pub struct Neighbours(Option<CpuTimes>);
 
 impl Neighbours {
     /// Begins an interval.
-    pub(super) fn watch() -> Self {
+    pub fn watch() -> Self {
         Self(now())
     }
 
     /// Returns the share (0 to 1) of the machine's CPU time since then that other programs used; `None` where the system
     /// does not report it.
-    pub(super) fn share(&self) -> Option<f64> {
+    pub fn share(&self) -> Option<f64> {
         Some(self.0?.used_by_others(&now()?))
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::analysis::verdict::{self, analyse};
-use crate::measurement::record::{Commit, Purpose, Record};
+use crate::measurement::record::{Inputs, Purpose, Record};
 use crate::measurement::reference::Published;
 
 use self::outside::Nginx;
@@ -36,11 +36,9 @@ pub struct Order<'a> {
     /// The command that repeats it.
     pub command: &'a str,
     /// The code that is measured.
-    pub commit: Commit,
+    pub inputs: Inputs,
     /// Versions of the tools that built it.
     pub tools: BTreeMap<String, String>,
-    /// The digest of the chapter's file.
-    pub digest: String,
     /// Figures published elsewhere.
     pub references: Vec<Published>,
     /// `true` if the services' upstream is nginx instead of the embedded one. The baselines are then
@@ -110,13 +108,12 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
         format: Record::FORMAT,
         command: order.command.to_owned(),
         started,
-        commit: order.commit.clone(),
+        inputs: order.inputs.clone(),
         variant: order.variant.to_owned(),
         environment: Environment {
             placement: Some(bench.placement.in_words()),
             ..environment::observe(true, "dev", order.tools.clone())
         },
-        chapter_file_digest: order.digest.clone(),
         chapter: chapter.clone(),
         references: order.references.clone(),
         rounds: Vec::new(),

@@ -2,6 +2,7 @@
 //! and verdict are derived from it and from nothing else.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use children::environment::Environment;
 use serde::{Deserialize, Serialize};
@@ -26,13 +27,11 @@ pub struct Record {
     /// Moment at which it began, UTC, as `2026-11-20T20:30:00Z`.
     pub started: String,
     /// The code that was measured.
-    pub commit: Commit,
+    pub inputs: Inputs,
     /// The variant that is compared with the problem.
     pub variant: String,
     /// The machine that measured it.
     pub environment: Environment,
-    /// SHA-256 of the `chapter.toml`, to tell a capture of older claims.
-    pub chapter_file_digest: String,
     /// The claims as they stood.
     pub chapter: ChapterFile,
     /// Figures published elsewhere, as they stood.
@@ -43,21 +42,36 @@ pub struct Record {
     pub profiles: Vec<Profile>,
 }
 
-/// The commit that was measured.
+/// The code that was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Commit {
-    /// Its hash, or `unknown` outside a git checkout.
-    pub hash: String,
-    /// `true` if tracked files differed from it.
-    pub dirty: bool,
+#[serde(untagged)]
+pub enum Inputs {
+    /// SHA-256 of everything that decides the figures, as `bench::provenance` computes it.
+    Digest(String),
+    /// All that older records say: the commit, and whether tracked files differed from it.
+    Commit {
+        /// Its hash.
+        hash: String,
+        /// `true` if they differed.
+        dirty: bool,
+    },
 }
 
-impl Commit {
-    /// Formats twelve characters of the hash, and says if files differed.
-    pub fn in_short(&self) -> String {
-        let short = self.hash.get(..12).unwrap_or(&self.hash);
-        let changed = if self.dirty { " with changes" } else { "" };
-        format!("{short}{changed}")
+impl Inputs {
+    /// Digits of a digest in the line below a table.
+    pub const SHOWN: usize = 12;
+}
+
+impl fmt::Display for Inputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (of, after) = match self {
+            Self::Digest(_) => ("with inputs", ""),
+            Self::Commit { dirty: false, .. } => ("at commit", ", inputs not recorded"),
+            Self::Commit { dirty: true, .. } => ("near commit", ", inputs not recorded"),
+        };
+        let (Self::Digest(hash) | Self::Commit { hash, .. }) = self;
+        let short = hash.get(..Self::SHOWN).unwrap_or(hash);
+        write!(f, "{of} {short}{after}")
     }
 }
 

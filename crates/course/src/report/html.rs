@@ -28,7 +28,7 @@ pub fn page(capture: &Capture) -> Result<String, CaptureError> {
         sentence: &sentence_case(&verdict.reason),
         provenance: html! {
             "Measured on " time datetime=(record.started) { (record.started) }
-            " at commit " code { (record.commit.in_short()) }
+            " " (record.inputs)
             ": " (record.environment.in_a_line()) "."
         },
     };

@@ -30,6 +30,16 @@ pub struct Row {
     pub remark: String,
 }
 
+impl Row {
+    /// Returns `true` for what a law predicts.
+    pub(crate) fn is_prediction(&self) -> bool {
+        self.label == PREDICTION
+    }
+}
+
+/// Label of the rows with a law's predictions.
+const PREDICTION: &str = "Prediction";
+
 /// Collects the rows of a record: predictions, root causes, secondary metrics, effects with the generator's
 /// other metrics, and guardrails.
 pub fn rows(record: &Record, analysis: &Analysis) -> Vec<Row> {
@@ -117,7 +127,7 @@ fn prediction(record: &Record, finding: &Finding) -> Row {
         ""
     };
     Row {
-        label: "Prediction",
+        label: PREDICTION,
         name: format!("{law}{most}{load}"),
         problem,
         fix,

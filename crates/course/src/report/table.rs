@@ -52,10 +52,10 @@ fn provenance(record: &Record) -> String {
     let tools: Vec<String> = tools.map(|(tool, of)| format!("{tool} {of}")).collect();
     let semicolon = if tools.is_empty() { "" } else { "; " };
     format!(
-        "*Measured by `{}` at commit `{}` on {} (UTC): {}{semicolon}{}.*\n",
+        "*Measured by `{}` on {} (UTC) {}: {}{semicolon}{}.*\n",
         record.command,
-        record.commit.in_short(),
         record.started.get(..10).unwrap_or(&record.started),
+        record.inputs,
         record.environment.in_a_line(),
         tools.join(", "),
     )
@@ -95,7 +95,7 @@ pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
     for (tool, version) in &here.tools {
         rows.push((tool, version.clone()));
     }
-    rows.push(("commit", record.commit.in_short()));
+    rows.push(("code", record.inputs.to_string()));
     rows.push(("date", format!("{} (UTC)", record.started)));
     rows
 }

@@ -4,7 +4,7 @@ use children::environment::Environment;
 use course::measurement::{
     chapter_file::ChapterFile,
     claim::{Claim, Claims, PROBLEM, SOLUTION},
-    record::{Commit, Purpose, Record, Round},
+    record::{Inputs, Purpose, Record, Round},
     reference,
 };
 use drawing::profile::Profile;
@@ -109,10 +109,7 @@ pub(crate) fn record() -> Record {
         format: Record::FORMAT,
         command: "cargo workshop prove 1".to_owned(),
         started: "2026-11-20T20:30:00Z".to_owned(),
-        commit: Commit {
-            hash: "60047d4c1f1f1b1c7a3d1a8f0c2b9d6e5f4a3b2c".to_owned(),
-            dirty: false,
-        },
+        inputs: Inputs::Digest("60047d4c1f1f".to_owned()),
         variant: SOLUTION.to_owned(),
         environment: Environment {
             cpu_model: "Example CPU 9000 @ 2.40GHz".to_owned(),
@@ -129,7 +126,6 @@ pub(crate) fn record() -> Record {
             build_profile: "dev".to_owned(),
             tools: [("rustc".to_owned(), "1.95.0".to_owned())].into(),
         },
-        chapter_file_digest: "0".repeat(64),
         references: reference::look_up(FIGURES, "seed-figures.toml", &chapter.reference).unwrap(),
         chapter,
         rounds,

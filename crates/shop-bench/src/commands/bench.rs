@@ -301,6 +301,16 @@ pub fn measure(
     let run = journeys::run(&settings);
     let alive = server.borrow_mut().is_alive("under load");
     alive.map_err(CliError::bad)?;
+    if let Err(RunError::Starved { counted, .. }) = &run
+        && is_told
+    {
+        eprintln!("a busy machine hardly changes what a journey asks for:");
+        for (name, cost) in counted.in_words() {
+            if let Some(cost) = cost {
+                eprintln!("{cost:>8.2} {name}");
+            }
+        }
+    }
     run.map_err(|error| match error {
         RunError::Interrupted => CliError::interrupted(),
         wrong @ (RunError::Broken { .. } | RunError::Wrong(_)) => CliError::bad(wrong),

@@ -34,13 +34,20 @@ fn help(arguments: &[OsString]) -> Option<&'static str> {
     asked.then(|| of_command.unwrap_or(&HELP[0]).1)
 }
 
-/// Becomes `shop-bench ARGUMENTS…`, or prints its help.
+/// The words of `shop-bench`, which need no compiling.
+const NO_SCORE: &str = include_str!("../../../shop-bench/src/no-score.txt");
+
+/// Becomes `shop-bench ARGUMENTS…`, or prints its help. Without a score there is nothing else to say.
 pub(crate) fn run(arguments: &[OsString]) -> Result<Exit, CliError> {
     if let Some(help) = help(arguments) {
         print!("{help}");
         return Ok(Exit::Good);
     }
     let workshop = Workshop::find()?;
+    if arguments.is_empty() && !workshop.state().join("capstone/history.json").exists() {
+        print!("{NO_SCORE}");
+        return Ok(Exit::Good);
+    }
     let program = compile::other_program(&workshop, "shop-bench", &ctrl_c::watch())?;
     let mut bench = Command::new(program);
     bench.args(arguments);

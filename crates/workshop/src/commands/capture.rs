@@ -1,12 +1,15 @@
 //! `cargo workshop capture [N…]`: the evidence that the book shows.
 
+mod all;
 mod difference;
 mod gallery;
 mod look;
 mod measuring;
+mod quiet;
 
 use course::report::capture;
 
+use self::quiet::Machine;
 use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Capture;
@@ -22,6 +25,13 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     let chapters = workshop.chosen(&options.chapters)?;
     if options.look {
         return look::record(&workshop, &chapters);
+    }
+    let machine = Machine {
+        may_be_busy: options.even_if_busy,
+        interrupt: ctrl_c::watch(),
+    };
+    if options.all {
+        return all::record(&workshop, &machine);
     }
     for chapter in &chapters {
         let folder = workshop.captures(chapter.number);
@@ -39,7 +49,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
                 chapter.number
             );
         } else {
-            record(&workshop, chapter, options.seed)?;
+            record(&workshop, chapter, options.seed, &machine)?;
         }
     }
     if options.chapters.is_empty() && (options.verify || options.derive) {
@@ -50,10 +60,15 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
 }
 
 /// Measures a chapter and puts the record in place of the old one.
-fn record(workshop: &Workshop, chapter: &Chapter, seed: Option<u32>) -> Result<(), CliError> {
+fn record(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    seed: Option<u32>,
+    machine: &Machine,
+) -> Result<(), CliError> {
     let folder = workshop.captures(chapter.number);
     files::writable(&folder)?;
-    let interrupt = ctrl_c::watch();
+    machine.is_quiet()?;
     let order = Order {
         seed,
         profiles: true,
@@ -61,7 +76,8 @@ fn record(workshop: &Workshop, chapter: &Chapter, seed: Option<u32>) -> Result<(
         counts: true,
         ..Order::of_solution(format!("cargo workshop capture {}", chapter.number))
     };
-    let measured = measure(workshop, chapter, &order, &interrupt)?;
+    let measured = measure(workshop, chapter, &order, &machine.interrupt)?;
+    machine.is_quiet()?;
     measured.capture.write(&folder).map_err(CliError::bad)?;
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;

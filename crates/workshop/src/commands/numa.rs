@@ -8,10 +8,11 @@ use children::Interrupt;
 use course::measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
 use course::measurement::law::Law;
 
-use crate::chapters::{CAPTURES, Chapter, Workshop};
+use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Capture, Format, Prove};
 use crate::compile::{self, Build};
 use crate::emulator::Emulator;
+use crate::measured::inputs;
 use crate::tools::Tools;
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files};
@@ -123,6 +124,8 @@ impl Plan<'_> {
             interrupt: &interrupt,
         }
         .for_a_machine()?;
+        let fix = self.variants.last().copied().unwrap_or(SOLUTION);
+        let inputs = inputs(workshop, &self.chapter, fix)?;
         let mut numa = program(workshop, &interrupt)?;
         numa.arg("observe")
             .args(["--nodes", &nodes.to_string()])
@@ -144,7 +147,7 @@ impl Plan<'_> {
             ))
             .arg("--repository")
             .arg(workshop.root())
-            .args(["--captures", CAPTURES]);
+            .args(["--inputs", &inputs]);
         if let Some(folder) = &self.folder {
             numa.arg("--into").arg(folder);
         }

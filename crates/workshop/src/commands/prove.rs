@@ -114,7 +114,11 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             baselines: baselines(record),
             your_prediction: predicted(&workshop, chapter.number),
         };
-        let mut table = proved.summary.table() + &baseline_lines(&proved.baselines);
+        let mut table = proved.summary.table();
+        if options.details {
+            table += &proved.summary.details();
+        }
+        table += &baseline_lines(&proved.baselines);
         if let Some(yours) = &proved.your_prediction {
             table += &yours.compared(&analysis);
         }

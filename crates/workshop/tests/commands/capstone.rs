@@ -1,5 +1,18 @@
 //! `cargo workshop capstone` starts the shop's own program.
 
+/// A compiler that is not there would be missed.
+#[test]
+fn a_shop_without_a_score_needs_no_compiling() {
+    use crate::workshop::Workshop;
+    use terminal::testing::Ran;
+
+    let workshop = Workshop::new();
+    let mut capstone = workshop.command("capstone");
+    let said = Ran::of(capstone.env("CARGO", "no-cargo"));
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert!(said.out.contains("no score yet"), "{said:?}");
+}
+
 #[cfg(unix)]
 #[test]
 fn arguments_and_exit_code_are_passed_through() {

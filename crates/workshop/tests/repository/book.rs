@@ -1,8 +1,10 @@
 //! The book as it is built.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use crate::{command, root, succeed, tool, turn, verdicts};
+use crate::running::{Running, free_port, wait_for};
+use crate::{cargo, command, root, succeed, tool, turn, verdicts};
 
 fn build() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("book");
@@ -18,6 +20,23 @@ fn build() -> PathBuf {
 fn mdbook_builds_it_without_a_warning() {
     let _turn = turn();
     build();
+}
+
+/// As the page Measure of chapter 1 says: open Locust's page, and press Start.
+#[test]
+#[ignore = "needs Chromium and Locust (cargo workshop setup locust)"]
+fn locusts_page_starts_the_load() {
+    let _turn = turn();
+    let (port, admin) = (free_port(), free_port());
+    succeed(&mut cargo("build --package chapter1"));
+    let words =
+        format!("run --quiet --package chapter1 -- problem --port {port} --admin-port {admin}");
+    let _service = Running(cargo(&words).stdout(Stdio::null()).spawn().unwrap());
+    wait_for(&port);
+    let python = tool("venv/bin/python", "cargo workshop setup locust");
+    let mut page = command(python, "locust/page.py --host");
+    page.arg(format!("http://127.0.0.1:{port}"));
+    succeed(page.env("PYTHONDONTWRITEBYTECODE", "1"));
 }
 
 /// Every page, and the report of a proof.

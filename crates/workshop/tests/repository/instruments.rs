@@ -49,14 +49,15 @@ fn go_tool_pprof_reads_a_profile() {
     }
 }
 
-/// The commands of the book's page on CPU profiles, which find chapter 3's fault without the workshop's own profiler.
+/// The commands of the book's pages on CPU profiles, which find chapter 3's fault without the workshop's own profiler.
 #[test]
 #[cfg(unix)]
 #[ignore = "needs perf and `cargo workshop setup flamegraph samply`"]
 fn weekly_cargo_flamegraph_and_samply_see_the_hot_loop() {
     let _turn = turn();
-    let page = fs::read_to_string(root().join("src/tools/cpu.md")).unwrap();
-    let commands = commands_of(&page);
+    let pages = ["src/tools/cpu.md", "src/further/profilers.md"];
+    let pages = pages.map(|page| fs::read_to_string(root().join(page)).unwrap());
+    let commands = commands_of(&pages.concat());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = env::join_paths(
         [root().join(".tools/bin")]

@@ -20,6 +20,7 @@ mod instruments;
 mod own_service;
 mod pages;
 mod parts;
+mod records;
 #[cfg(unix)]
 mod running;
 mod steps;

@@ -41,7 +41,7 @@ const COMMANDS: [(&str, u64); 8] = [
     ("check 1", 6000),
     ("load 1 --seconds 3 --users 50", 4000),
     ("load 1 --with k6 --seconds 3 --users 50", 4000),
-    ("capture 1", 8000),
+    ("capture 1 --even-if-busy", 8000),
     ("profile 1 --kind await --seconds 20", 12_000),
     ("reset 1", 12),
     ("compare --get /read --seconds 0.2 --users 5", 4000),

@@ -3,15 +3,17 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use debug_endpoints::DebugEndpoints;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::sync::{Barrier, Mutex};
 
 /// Paths of all endpoints that no feature takes away; a query may follow.
-pub(crate) const ENDPOINTS: [&str; 14] = [
+pub(crate) const ENDPOINTS: [&str; 15] = [
     "/debug?",
     "/debug/metrics?",
     "/debug/heartbeat?",
@@ -21,6 +23,7 @@ pub(crate) const ENDPOINTS: [&str; 14] = [
     "/debug/await?format=svg&",
     "/debug/await?tail=99&",
     "/debug/threads?",
+    "/debug/tasks?",
     "/debug/pprof/profile?",
     "/debug/pprof/flamegraph?",
     "/debug/look?",
@@ -46,6 +49,22 @@ pub(crate) fn service(
         (own, debug.listen("127.0.0.1:0").expect("a free port"))
     });
     (runtime, own, admin)
+}
+
+/// Begins two tasks that wait for each other's lock for ever, and returns once they do.
+pub(crate) fn deadlock(runtime: &Runtime) {
+    async fn transfer(from: Arc<Mutex<u64>>, to: Arc<Mutex<u64>>, meet: Arc<Barrier>) {
+        let debited = from.lock().await;
+        meet.wait().await;
+        let credited = to.lock().await;
+        drop((debited, credited));
+    }
+    let (one, other) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(2)));
+    let meet = Arc::new(Barrier::new(2));
+    runtime.spawn(transfer(one.clone(), other.clone(), meet.clone()));
+    runtime.spawn(transfer(other, one, meet));
+    // Once both have the first lock, they have no other place to go to.
+    std::thread::sleep(Duration::from_millis(200));
 }
 
 pub(crate) struct Answer {

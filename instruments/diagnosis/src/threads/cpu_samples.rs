@@ -1,9 +1,11 @@
 //! Samples of the CPU time of threads, with names.
 
+use serde::{Deserialize, Serialize};
+
 use super::profile::{Hold, Stack};
 
 /// Samples of the CPU time that the threads of a process used.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CpuSamples {
     /// CPU time that a sample stands for, in seconds.
     pub period_s: f64,
@@ -23,7 +25,7 @@ pub struct CpuMoment {
 }
 
 /// Samples of one thread's CPU time.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CpuThread {
     /// True if it drives tasks of a runtime.
     pub is_runtime: bool,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use ecosystem::{carries_requests, crate_of, waits_for_others};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::roles::{Whose, is_of_profiler};
 
 /// Threads of a process during some time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ThreadProfile {
     /// Length of the profile, in seconds.
     pub seconds: f64,
@@ -28,7 +28,7 @@ pub struct ThreadProfile {
 }
 
 /// One thread.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Thread {
     /// Its number in the system.
     pub tid: i32,
@@ -37,12 +37,10 @@ pub struct Thread {
     /// Its purpose, by the outermost frames of its stack, or else its name.
     pub role: String,
     /// The first frame of its stacks.
-    #[serde(skip)]
     pub(super) label: String,
     /// True if it drives tasks of a runtime, all of which wait while it is held.
     pub is_runtime: bool,
     /// True if a request that await profiles see began on it.
-    #[serde(skip)]
     pub began_requests: bool,
     /// Moments at which it existed.
     pub samples: u64,
@@ -65,7 +63,7 @@ pub struct Thread {
 }
 
 /// A time for which a thread was in one function without a pause.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hold {
     /// Number of consecutive moments at which it was seen there.
     pub moments: u64,
@@ -76,7 +74,7 @@ pub struct Hold {
 }
 
 /// A stack and state that a thread had at some of the moments.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Stack {
     /// Number of these moments.
     pub samples: u64,
@@ -87,7 +85,6 @@ pub struct Stack {
     /// Name of the system call in which it waited.
     pub call: Option<String>,
     /// Name of the call that the innermost function makes; a thread may be in it while it runs.
-    #[serde(skip)]
     pub(super) works_in: Option<String>,
     /// Kernel function in which it waited.
     pub wchan: Option<String>,
@@ -98,7 +95,7 @@ pub struct Stack {
 }
 
 /// State of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// Sleeps in a call although it has work to do.
@@ -114,7 +111,7 @@ pub enum State {
 }
 
 /// One function of a stack.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Frame {
     /// Its name.
     pub function: String,
@@ -124,7 +121,6 @@ pub struct Frame {
     pub line: Option<u32>,
     /// True for the service's own code.
     pub own: bool,
-    #[serde(skip)]
     pub(super) whose: Whose,
 }
 

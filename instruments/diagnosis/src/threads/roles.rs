@@ -7,6 +7,7 @@ pub use ecosystem::Role;
 use ecosystem::{
     LANGUAGE, PartMeaning, carriers, crate_of, is_framework_crate, place_of, waits_for_others,
 };
+use serde::{Deserialize, Serialize};
 
 /// Returns the role of a thread with this stack, given from the outermost function inwards. The outermost one decides:
 /// further in, a thread that hands a job over is in the pool's functions, too.
@@ -118,7 +119,8 @@ pub fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static str> {
 }
 
 /// Owner of a function's code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Whose {
     /// The service's own code.
     Own,

@@ -164,7 +164,10 @@ fn quoted(text: &str) -> String {
 fn own_action() -> Option<String> {
     let repository = env!("CARGO_PKG_REPOSITORY").strip_prefix("https://github.com/")?;
     let version = env!("CARGO_PKG_VERSION");
-    Some(format!("{repository}/instruments/duel@duel-v{version}"))
+    Some(match option_env!("DUEL_COMMIT") {
+        Some(commit) => format!("{repository}/instruments/duel@{commit} # duel-v{version}"),
+        None => format!("{repository}/instruments/duel@duel-v{version}"),
+    })
 }
 
 /// Returns the branch that pull requests are for.

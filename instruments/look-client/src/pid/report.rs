@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use diagnosis::Report;
 use diagnosis::evidence::{Descriptors, Peers};
 use diagnosis::threads::{Stack, State, Thread, ThreadProfile};
+use diagnosis::{Evidence, Report};
 use serde::Serialize;
 
-use super::target::Target;
 use super::tasks::Tasks;
-use super::watch::Seen;
 
 /// Most stacks that are shown of the threads of one role.
 const MOST_STACKS: usize = 3;
@@ -107,18 +105,18 @@ struct Shown {
 }
 
 impl Outside {
-    pub(crate) fn new(target: &Target, seen: Seen, tasks: Option<Tasks>) -> Self {
-        let evidence = seen.evidence;
+    pub(crate) fn new(evidence: &Evidence, tasks: Option<Tasks>) -> Self {
+        let process = evidence.process.clone().unwrap_or_default();
         let threads = evidence.threads.as_deref();
         let connections = evidence.connections.clone().unwrap_or_default();
         let mut outside = Self {
-            report: Report::new(&evidence),
-            pid: target.process.pid(),
-            name: target.name.clone(),
+            report: Report::new(evidence),
+            pid: process.pid,
+            name: process.name,
             stops: Stops::of(threads),
             roles: threads.map(roles).unwrap_or_default(),
             cpu_by_place: threads.and_then(ThreadProfile::computing),
-            resident_bytes: seen.resident,
+            resident_bytes: evidence.memory.as_ref().map(|memory| memory.live.to),
             memory: evidence.memory.as_ref().map(|memory| memory.says.clone()),
             descriptors: evidence.descriptors.clone(),
             tasks,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diagnosis::evidence::{Connections, Descriptors, Memory, Part, View};
+use diagnosis::evidence::{Connections, Descriptors, Memory, NamedProcess, Part, View};
 use diagnosis::sockets::{Row, Socket, Watched, namespace_counts, table};
 use diagnosis::threads::{ThreadProfile, sample};
 use diagnosis::thresholds::MOMENTS_OF_RISE;
@@ -33,15 +33,8 @@ const TICKS: f64 = 100.0;
 const KIB: i64 = 1024;
 const MIB: f64 = 1_048_576.0;
 
-/// Observations of the process.
-pub(crate) struct Seen {
-    pub(crate) evidence: Evidence,
-    /// Resident memory at the end, in bytes.
-    pub(crate) resident: Option<i64>,
-}
-
 /// Looks at the process for `duration`, or until it ends.
-pub(crate) fn watch(target: &Target, duration: Duration) -> Seen {
+pub(crate) fn watch(target: &Target, duration: Duration) -> Evidence {
     let process = target.process;
     // Read what is gone once the process has ended.
     let cpus = cpus(process);
@@ -76,20 +69,21 @@ pub(crate) fn watch(target: &Target, duration: Duration) -> Seen {
         not_seen.push("sockets: its descriptors cannot be listed.".to_owned());
     }
     let memory = memory(&watched.resident, seconds);
-    Seen {
-        resident: watched.resident.last().copied(),
-        evidence: Evidence {
-            seconds,
-            cpus,
-            cpus_used: used as f64 / TICKS / seconds.max(f64::MIN_POSITIVE),
-            threads: Some(Arc::new(threads)),
-            memory,
-            connections,
-            descriptors: watched.descriptors,
-            view: View::Outside,
-            not_seen,
-            ..Evidence::default()
-        },
+    Evidence {
+        seconds,
+        cpus,
+        cpus_used: used as f64 / TICKS / seconds.max(f64::MIN_POSITIVE),
+        threads: Some(Arc::new(threads)),
+        memory,
+        connections,
+        descriptors: watched.descriptors,
+        view: View::Outside,
+        process: Some(NamedProcess {
+            pid: process.pid(),
+            name: target.name.clone(),
+        }),
+        not_seen,
+        ..Evidence::default()
     }
 }
 

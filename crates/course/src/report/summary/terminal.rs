@@ -1,4 +1,4 @@
-//! The short table that `prove` prints: at most 80 columns, no colour needed.
+//! What `prove` prints: the short table, and the details. At most 80 columns, no colour needed.
 
 use std::fmt::Write as _;
 
@@ -11,8 +11,7 @@ const WIDTH: usize = 80;
 const LABEL: usize = 12;
 
 impl Summary {
-    /// Formats the short table for people, at most 80 columns wide. The verdict comes near the end,
-    /// where a reader of a terminal looks first; only the report's path follows.
+    /// Formats the short table for people: verdict, root cause, effect, guardrails, and the report's path.
     pub fn table(&self) -> String {
         let mut text = String::new();
         let title = format!("Chapter {}: {}", self.chapter, self.title);
@@ -21,8 +20,22 @@ impl Summary {
             "{title}\n{}",
             "-".repeat(title.chars().count().min(WIDTH))
         );
+        let verdict = self.verdict.to_string().to_uppercase();
+        add_line(&mut text, "Verdict", &format!("{verdict}: {}", self.reason));
+        for row in self.rows.iter().filter(|row| !row.is_prediction()) {
+            add_line(&mut text, row.label, &self.in_words(row));
+        }
+        if let Some(report) = &self.report {
+            add_line(&mut text, "Report", report);
+        }
+        text
+    }
+
+    /// Formats the rest of the table: predictions, the generator, and figures published elsewhere.
+    pub fn details(&self) -> String {
+        let mut text = String::new();
         let mut line = |label: &str, words: &str| add_line(&mut text, label, words);
-        for row in &self.rows {
+        for row in self.rows.iter().filter(|row| row.is_prediction()) {
             line(row.label, &self.in_words(row));
         }
         let share = match self.generator.cpu_share {
@@ -46,17 +59,6 @@ impl Summary {
                 figures.push(format!("{} ({})", published.value, published.label));
             }
             line("Published", &format!("by others: {}.", figures.join("; ")));
-        }
-        line(
-            "Verdict",
-            &format!(
-                "{}: {}",
-                self.verdict.to_string().to_uppercase(),
-                self.reason
-            ),
-        );
-        if let Some(report) = &self.report {
-            line("Report", report);
         }
         text
     }

@@ -403,7 +403,7 @@ fn restarted(wchan: &str) -> Option<i64> {
 }
 
 /// Returns the reason why a process cannot be traced.
-pub(super) fn why_refused(process: Process, error: i32) -> String {
+pub fn why_refused(process: Process, error: i32) -> String {
     let status = process.text("status").unwrap_or_default();
     let tracer = status
         .lines()

@@ -8,33 +8,23 @@
 //!   copy of the file descriptors also keeps connections open that the service closes.
 //! - **No stop at all**: the kernel reports the stack pointer and instruction of a sleeping thread, but not the frame
 //!   pointer, without which the standard library's frames cannot be unwound.
-//! - **This**, after LLVM's sanitizers (`sanitizer_stoptheworld_linux_libcdep.cpp`, which credits M. Gutschke): a child
-//!   that shares memory and descriptors (`vfork` on a stack of its own) and traces one thread after the other. The
-//!   kernel restarts calls that a tracer's stop has interrupted. It lets every thread go when the tracer ends, however
-//!   that happens.
-//!
-//! This is sound, because the thread that called `clone` stands still until the child is gone: the child borrows its
-//! thread-local storage (`errno`) and everything that it was given, as after `vfork`. The child only makes system
-//! calls. It takes no lock and allocates nothing, since a thread that it has stopped may hold any lock. All signals are
-//! blocked in it, so none of the service's handlers runs there.
+//! - **This**: a [child](super::child) that traces one thread after the other. The kernel restarts calls that a tracer's
+//!   stop has interrupted.
 //!
 //! The kernel does not restart some calls (signal(7), "Interruption of system calls … by stop signals", and
 //! `io_getevents`, `io_uring_enter` by the kernel's source): a thread in one of them is not stopped. It may still enter
 //! one in the few microseconds between that look and the stop. On x86-64, the child then has the kernel restart the
 //! call, which has only just begun. On aarch64 the call fails with EINTR once, which event loops have to expect anyway.
 //!
-//! A seccomp filter that kills on ptrace, instead of refusing it, ends the child. Kernels before 5.16 may then also end
-//! the process that shares its memory, which is the service.
-//!
 //! A call that has already transferred a part, such as a large `write` to a full pipe, returns that part.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_long, c_void};
-use std::mem::{MaybeUninit, size_of, zeroed};
-use std::ptr::{from_mut, null, null_mut};
-use std::sync::{Mutex, PoisonError};
+use std::mem::{size_of, zeroed};
+use std::ptr::null;
 use std::time::Duration;
 
+use super::child::{self, NT_PRSTATUS, now, ptrace, signal_of};
 use crate::Process;
 
 /// Most bytes of a stack that are copied; frames further out are not seen.
@@ -48,9 +38,6 @@ const TIMEOUT: libc::time_t = 1;
 /// Number of times that the child looks for the stop before it sleeps.
 const LOOKS: u32 = 200;
 
-/// Size of the child's own stack, in bytes. It uses less than a hundredth, even in unoptimized builds.
-const CHILD_STACK: usize = 64 << 10;
-
 /// Number of the call `io_pgetevents`, which the library `libc` does not have.
 const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") {
     333
@@ -59,7 +46,7 @@ const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") {
 };
 
 /// Calls that fail with EINTR when a tracer stops them, or begin their time-out anew (`io_pgetevents`).
-const NOT_RESTARTED: &[c_long] = &[
+pub(super) const NOT_RESTARTED: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_epoll_wait,
     libc::SYS_epoll_pwait,
@@ -73,7 +60,7 @@ const NOT_RESTARTED: &[c_long] = &[
 ];
 
 /// Calls that fail with EINTR on a socket with a time-out.
-const OF_SOCKETS: &[c_long] = &[
+pub(super) const OF_SOCKETS: &[c_long] = &[
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_connect,
@@ -93,13 +80,7 @@ const OF_SOCKETS: &[c_long] = &[
 
 /// Return value of a call that makes the kernel restart it, unless a handler of the thread has to run first.
 #[cfg(target_arch = "x86_64")]
-const RESTART: i64 = -514;
-
-/// Number of the set of general registers.
-const NT_PRSTATUS: usize = 1;
-
-/// Event in a status, above its low 16 bits, if a tracer's order has stopped the thread (`PTRACE_EVENT_STOP`).
-const EVENT_STOP: c_int = 128;
+pub(super) const RESTART: i64 = -514;
 
 /// Outcome of the attempt to stop a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,9 +242,6 @@ impl Orders<'_> {
     }
 }
 
-/// Lock that a call of [`take`] holds: a thread has one tracer at a time, and a process one permission to be traced.
-static ALONE: Mutex<()> = Mutex::new(());
-
 /// Stops these threads, one at a time and each at most once, and returns the CPU time of the child that did it.
 ///
 /// `stacks` are the parts of memory that may hold stacks, in order. If a thread does not stop in time, the threads
@@ -278,9 +256,6 @@ pub(crate) fn take(
     stacks: &[(u64, u64)],
     has_to_name: bool,
 ) -> std::io::Result<Duration> {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let _named = has_to_name.then(Traceable::by_descendants);
-    let mut own_stack = vec![MaybeUninit::<u128>::uninit(); CHILD_STACK / 16];
     let pid = if process.is_this() {
         0
     } else {
@@ -297,69 +272,12 @@ pub(crate) fn take(
         pid_descriptor,
         stacks,
     };
-    let mut given = (orders, stops);
-    // Descriptors are shared, so that none stays open longer than the service wants. The child's end sends no signal.
-    let flags = libc::CLONE_VM
-        | libc::CLONE_VFORK
-        | libc::CLONE_FS
-        | libc::CLONE_FILES
-        | libc::CLONE_UNTRACED;
-    // SAFETY: a set of signals is integers, which the next call sets.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (zeroed(), zeroed()) };
-    // SAFETY: it is integers.
-    let mut usage: libc::rusage = unsafe { zeroed() };
-    // SAFETY: both sets are this function's, and the mask is this thread's alone. The child has a stack of its own,
-    // which outlives it: `clone` returns when it has ended (CLONE_VFORK). Until then nobody else uses `given`.
-    let (child, error) = unsafe {
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let top = own_stack.as_mut_ptr_range().end.cast();
-        let child = libc::clone(child, top, flags, from_mut(&mut given).cast());
-        let error = std::io::Error::last_os_error();
-        if child > 0 {
-            libc::wait4(child, null_mut(), libc::__WALL, &raw mut usage);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
-        if pid_descriptor >= 0 {
-            libc::close(pid_descriptor);
-        }
-        (child, error)
-    };
-    if child > 0 {
-        Ok(duration(usage.ru_utime) + duration(usage.ru_stime))
-    } else {
-        Err(error)
+    let took = child::run(has_to_name, &mut || stop_each(&orders, stops));
+    if pid_descriptor >= 0 {
+        // SAFETY: it is this function's own.
+        unsafe { libc::close(pid_descriptor) };
     }
-}
-
-fn duration(time: libc::timeval) -> Duration {
-    let seconds = Duration::from_secs(time.tv_sec.try_into().unwrap_or_default());
-    seconds + Duration::from_micros(time.tv_usec.try_into().unwrap_or_default())
-}
-
-/// Permission for descendants of this process to trace it, where Yama allows only a named process. Dropping it takes
-/// the permission back. That also removes a process that the service itself may have named, since the kernel does not
-/// report that name.
-struct Traceable(());
-
-impl Traceable {
-    fn by_descendants() -> Self {
-        // SAFETY: it takes integers. Yama looks for the tracer among those that descend from the named one.
-        unsafe {
-            libc::prctl(
-                libc::PR_SET_PTRACER,
-                libc::c_ulong::from(std::process::id()),
-            )
-        };
-        Self(())
-    }
-}
-
-impl Drop for Traceable {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { libc::prctl(libc::PR_SET_PTRACER, 0 as libc::c_ulong) };
-    }
+    took
 }
 
 /// Returns whether Yama lets only a process's ancestors trace it, and a process that it names.
@@ -384,30 +302,7 @@ pub(crate) fn own_tid() -> i32 {
 }
 
 /// Runs in the child. Nothing here may allocate, lock or panic.
-extern "C" fn child(given: *mut c_void) -> c_int {
-    // SAFETY: `take` passes both, which nobody else uses while it waits for this.
-    let (orders, stops) = unsafe { &mut *given.cast::<(Orders<'_>, &mut [Stop])>() };
-    let ends_with_parent = c_long::from(libc::SIGKILL);
-    // In the kernel's layout: a handler (none), flags, a restorer, and a mask. The child has a disposition of its own.
-    let default = [0_usize; 4];
-    // SAFETY: it is read, and there is room for all of it.
-    unsafe {
-        libc::syscall(
-            libc::SYS_prctl,
-            libc::PR_SET_PDEATHSIG,
-            ends_with_parent,
-            0,
-            0,
-            0,
-        );
-        libc::syscall(
-            libc::SYS_rt_sigaction,
-            libc::SIGCHLD,
-            &raw const default,
-            null::<c_void>(),
-            8,
-        );
-    }
+fn stop_each(orders: &Orders<'_>, stops: &mut [Stop]) {
     for stop in stops.iter_mut() {
         let Some(call) = call_of(&stop.path) else {
             stop.outcome = Outcome::Missed;
@@ -426,7 +321,6 @@ extern "C" fn child(given: *mut c_void) -> c_int {
             break;
         }
     }
-    0
 }
 
 /// Stops one thread, copies its registers and stack, and lets it go. Returns false if it did not stop in time.
@@ -470,39 +364,8 @@ fn stop_one(stop: &mut Stop, orders: &Orders<'_>) -> bool {
             }
         }
     }
-    // If a signal came first, the thread stopped for that, and still has to get it.
-    let is_own = status >> 16 == EVENT_STOP;
-    let signal = if is_own { 0 } else { libc::WSTOPSIG(status) };
-    let _ = ptrace(
-        libc::PTRACE_DETACH,
-        stop.tid,
-        0,
-        signal.unsigned_abs() as usize,
-    );
+    let _ = ptrace(libc::PTRACE_DETACH, stop.tid, 0, signal_of(status));
     true
-}
-
-fn ptrace(
-    request: impl Into<c_long>,
-    tid: c_int,
-    address: usize,
-    data: usize,
-) -> Result<(), c_int> {
-    // SAFETY: the requests that are made read and write registers in what `data` leads to, and nothing else of ours.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_ptrace,
-            request.into(),
-            c_long::from(tid),
-            address,
-            data,
-        )
-    };
-    if answer >= 0 {
-        return Ok(());
-    }
-    // SAFETY: it is the place of the error of the thread that waits for this process.
-    Err(unsafe { *libc::__errno_location() })
 }
 
 /// Returns the status with which the thread changed, if it did so in time.
@@ -631,15 +494,4 @@ fn times_out(socket: c_int) -> bool {
         };
         answer == 0 && (time.tv_sec, time.tv_usec) != (0, 0)
     })
-}
-
-fn now() -> Duration {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: it writes the time.
-    unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
-    Duration::from_secs(now.tv_sec.unsigned_abs())
-        .saturating_add(Duration::from_nanos(now.tv_nsec.unsigned_abs()))
 }

@@ -31,6 +31,20 @@ impl Arguments {
     pub fn of_process() -> Self {
         Self::parse()
     }
+
+    /// Lets the endpoints listen on their port, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When the port is taken.
+    pub fn listen(&self, debug: &DebugEndpoints) -> std::io::Result<()> {
+        if let Some(port) = self.admin {
+            let address = debug.listen((Ipv4Addr::LOCALHOST, port));
+            let address = address.map_err(std::io::Error::other)?;
+            println!("profiles are at http://{address}/debug");
+        }
+        Ok(())
+    }
 }
 
 /// Serves `routes` and `/health` until the process ends.
@@ -53,11 +67,7 @@ pub async fn serve_with(
     is_nodelay: bool,
 ) -> std::io::Result<()> {
     let debug = DebugEndpoints::new();
-    if let Some(port) = arguments.admin {
-        let address = debug.listen((Ipv4Addr::LOCALHOST, port));
-        let address = address.map_err(std::io::Error::other)?;
-        println!("profiles are at http://{address}/debug");
-    }
+    arguments.listen(&debug)?;
     let app = routes
         .route("/health", get(async || "ok"))
         .layer(debug.layer());

@@ -1,0 +1,82 @@
+//! All tasks of this process: where each waits, what it holds, and who waits for whom. Linux only.
+
+use diagnosis::printable;
+use serde::Deserialize;
+use task_reader::{Binary, Error, Index, Reader, Report, Snapshot};
+use tokio::sync::Mutex;
+
+use crate::answer::Answer;
+use crate::error::EndpointError;
+use crate::memory_left;
+use crate::own_thread::OwnThread;
+use crate::permit;
+use crate::tasks_page;
+
+static THREAD: OwnThread = OwnThread::new("tasks");
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// Parameters of a request.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Request {
+    /// Part of a function's name that the shown tasks have in their stacks.
+    of: Option<String>,
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    Json,
+    Html,
+    Svg,
+}
+
+/// Returns one snapshot of all tasks, in the form that was asked for.
+pub(crate) async fn answer(request: Request) -> Result<Answer, EndpointError> {
+    let snapshot = read(|reader, pid, _| reader.snapshot(pid));
+    let report = snapshot.await?;
+    THREAD
+        .run(move |_| shown(&Report::new(&report, request.of.as_deref()), request.format))
+        .await?
+}
+
+/// Reads the tasks on a thread of its own: the runtime may be what is stuck. The index of the program's types takes most of the
+/// memory, and is built again for each request.
+async fn read(
+    look: impl FnOnce(&Reader<'_, '_>, u32, &dyn Fn() -> bool) -> Result<Snapshot, Error>
+    + Send
+    + 'static,
+) -> Result<Snapshot, EndpointError> {
+    memory_left::is_enough_for_tasks()?;
+    let permit = permit::take(&ONE_AT_A_TIME, "look at tasks")?;
+    let snapshot = THREAD.run(move |is_awaited| {
+        let pid = std::process::id();
+        let read = Binary::of_process(pid).and_then(|binary| {
+            let index = Index::new(&binary)?;
+            look(&Reader::new(&index), pid, is_awaited)
+        });
+        drop(permit);
+        read
+    });
+    snapshot.await?.map_err(|error| match error {
+        Error::NoTypes { .. } | Error::NoRuntime(_) | Error::Unreadable { .. } => {
+            EndpointError::WithoutTypes(sentence(&error))
+        }
+        _ => EndpointError::Unavailable(sentence(&error)),
+    })
+}
+
+/// Returns an error as text for a terminal: it may have a file's name.
+fn sentence(error: &Error) -> String {
+    printable(&error.to_string())
+}
+
+fn shown(report: &Report, format: Option<Format>) -> Result<Answer, EndpointError> {
+    Ok(match format {
+        None => Answer::text(printable(&report.to_string())),
+        Some(Format::Json) => Answer::json(report)?,
+        Some(Format::Html) => tasks_page::answer(report),
+        Some(Format::Svg) => Answer::svg(report.picture()),
+    })
+}

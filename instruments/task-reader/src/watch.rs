@@ -1,0 +1,67 @@
+//! Several snapshots, so that a task that is stuck differs from one that is fast.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::model::{Snapshot, State};
+use crate::reader::Reader;
+
+/// Snapshots of a look.
+pub const SNAPSHOTS: u32 = 10;
+
+impl Reader<'_, '_> {
+    /// Takes [`SNAPSHOTS`] snapshots of a process, `pause` apart, and returns the last. Each of its tasks says how often it
+    /// was seen at the same lines. Ends early once `lasts` returns false.
+    ///
+    /// # Errors
+    ///
+    /// As of [`snapshot`](Self::snapshot).
+    pub fn watch(
+        &self,
+        pid: u32,
+        pause: Duration,
+        lasts: &dyn Fn() -> bool,
+    ) -> Result<Snapshot, Error> {
+        let began = Instant::now();
+        let mut last = self.snapshot(pid)?;
+        let mut places = places(&last);
+        for number in 1..SNAPSHOTS {
+            std::thread::sleep(pause);
+            if !lasts() {
+                break;
+            }
+            let before = last.standstill;
+            last = self.snapshot(pid)?;
+            (last.snapshots, last.over) = (number + 1, began.elapsed());
+            last.standstill.longest = last.standstill.longest.max(before.longest);
+            last.standstill.stops += before.stops;
+            let now = self::places(&last);
+            for task in &mut last.tasks {
+                let (place, stayed) = (now.get(&task.id), places.get(&task.id));
+                if let (Some((place, _)), Some((before, times))) = (place, stayed)
+                    && place == before
+                {
+                    task.stayed = times + 1;
+                }
+            }
+            places = self::places(&last);
+        }
+        Ok(last)
+    }
+}
+
+/// Places of the tasks that wait, by their numbers, each with the number of snapshots in a row in which the task was there.
+fn places(snapshot: &Snapshot) -> HashMap<u64, (u64, u32)> {
+    let mut places = HashMap::new();
+    for task in &snapshot.tasks {
+        // The number 0 is that of a task whose number could not be read.
+        if task.state == State::Waiting && task.id != 0 {
+            let mut place = DefaultHasher::new();
+            task.frames.hash(&mut place);
+            places.insert(task.id, (place.finish(), task.stayed));
+        }
+    }
+    places
+}
