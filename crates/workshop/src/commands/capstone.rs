@@ -10,9 +10,6 @@ use crate::chapters::Workshop;
 use crate::commands::duel::asks_for_help;
 use crate::compile;
 
-/// The words of `shop-bench`, which need no compiling.
-const NO_SCORE: &str = include_str!("../../../shop-bench/src/no-score.txt");
-
 /// Help of the program and of its commands, as a test of it records them: printing help must not compile anything.
 const HELP: [(&str, &str); 6] = [
     ("", include_str!("../../../shop-bench/help/capstone.txt")),
@@ -37,7 +34,10 @@ fn help(arguments: &[OsString]) -> Option<&'static str> {
     asked.then(|| of_command.unwrap_or(&HELP[0]).1)
 }
 
-/// Becomes `shop-bench ARGUMENTS…`, unless its help or the lack of a score says everything.
+/// The words of `shop-bench`, which need no compiling.
+const NO_SCORE: &str = include_str!("../../../shop-bench/src/no-score.txt");
+
+/// Becomes `shop-bench ARGUMENTS…`, or prints its help. Without a score there is nothing else to say.
 pub(crate) fn run(arguments: &[OsString]) -> Result<Exit, CliError> {
     if let Some(help) = help(arguments) {
         print!("{help}");
