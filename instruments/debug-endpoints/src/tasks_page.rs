@@ -177,7 +177,7 @@ fn name(future: &str) -> String {
     escaped(&task_reader::shortened(future))
 }
 
-/// Returns a text with the special characters of HTML escaped, and control characters replaced.
+/// Returns a text with the special characters of HTML escaped, and control characters written as such.
 fn escaped(text: &str) -> String {
     diagnosis::printable(text)
         .replace('&', "&amp;")
@@ -206,7 +206,7 @@ mod tests {
     fn names_cannot_leave_their_place() {
         assert_eq!(
             escaped("<a href=\"x\">&\u{1b}[2J"),
-            "&lt;a href=&quot;x&quot;&gt;&amp;\u{fffd}[2J"
+            "&lt;a href=&quot;x&quot;&gt;&amp;\\u001b[2J"
         );
     }
 }
