@@ -8,6 +8,8 @@ fn workshop() -> Workshop {
     let workshop = Workshop::new();
     let claims = include_str!("../../../../chapters/7-numa-locality/chapter.toml");
     workshop.write("chapters/7-numa-locality/chapter.toml", claims);
+    workshop.write("chapters/7-numa-locality/Cargo.toml", "");
+    workshop.write("Cargo.lock", "");
     workshop.write("vmlinuz", "a kernel");
     workshop.stand_in(
         "qemu-system-x86_64",
