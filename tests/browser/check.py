@@ -31,6 +31,7 @@ PROBE = (Path(__file__).parent / "probe.js").read_text()
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Pages that mdBook makes itself: no author gave them minutes.
 NOT_WRITTEN = ("print.html", "404.html", "toc.html")
+LEADS_ON = '<meta http-equiv="refresh"'
 # All pages once more on one: each of them is looked at by axe on its own.
 NOT_FOR_AXE = ("print.html",)
 # The same on all pages, with a hundred links: looked at on the first one.
@@ -260,7 +261,9 @@ def _shoot(page: Page, folder: Path | None, name: str, look: Look) -> None:
 
 def book(folder: Path, home: str, allows_placeholders: bool) -> Subject:
     """The built book as a subject."""
-    pages = sorted(str(p.relative_to(folder).as_posix()) for p in folder.rglob("*.html"))
+    # A page that only leads to where its text went is no page to look at.
+    pages = [p for p in folder.rglob("*.html") if LEADS_ON not in p.read_text(encoding="utf-8")]
+    pages = sorted(str(p.relative_to(folder).as_posix()) for p in pages)
     # The sidebar's own document is shown inside the pages, and only there.
     pages = ["index.html", *(p for p in pages if p not in ("index.html", "toc.html"))]
     has_search = any(folder.glob("searchindex*.js"))
