@@ -161,9 +161,9 @@ fn write_futures(page: &mut String, stack: &[Level]) {
     }
     for one in polled {
         let head = one.first().map(|level| name(&level.frame.future));
-        let _ = write!(
+        let _ = writeln!(
             page,
-            "<details open><summary>{}</summary><ul>\n",
+            "<details open><summary>{}</summary><ul>",
             head.unwrap_or_default()
         );
         write_futures(page, one);

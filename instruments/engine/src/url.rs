@@ -41,7 +41,9 @@ impl Url {
     ///
     /// Returns an error if the text is no such URL, or its host has no address.
     pub fn find(text: &str) -> Result<Self, NoUrl> {
-        if text.starts_with("unix:") || text.contains("unix://") || text.ends_with(".sock") {
+        let ending = std::path::Path::new(text).extension();
+        let is_socket = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("sock"));
+        if is_socket || text.starts_with("unix:") || text.contains("unix://") {
             return Err(NoUrl::UnixSocket);
         }
         let with_scheme = if text.contains("://") {

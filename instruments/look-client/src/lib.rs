@@ -269,11 +269,12 @@ pub fn limit(said: &str) -> Option<String> {
     let headline = |kind: &str| said[kind][0]["headline"].as_str();
     if said["is_cpu_limit"] == true {
         let (used, all) = (said["cpus_used"].as_f64()?, said["cpus"].as_u64()?);
-        let mut limit = format!("the service's CPUs, {used:.1} of {all} used");
-        if let Some(computing) = said["computing"].as_str() {
-            limit += &format!("; most computing: {computing}");
-        }
-        return Some(printable(&(limit + ".")));
+        let computing = said["computing"].as_str();
+        let most = computing.map(|place| format!("; most computing: {place}"));
+        let most = most.unwrap_or_default();
+        return Some(printable(&format!(
+            "the service's CPUs, {used:.1} of {all} used{most}."
+        )));
     }
     let found = headline("bounds").or_else(|| headline("findings"));
     Some(printable(found.or_else(|| headline("waits"))?))

@@ -199,20 +199,16 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
         );
         return verdict(Speed::Invalid, false, reason);
     }
-    let is_within = low >= worse_by(margin) && high <= 1.0 + margin;
-    let word = if is_within {
-        Speed::NoDifference
-    } else if low > 1.0 {
-        Speed::Faster
-    } else if high < 1.0 {
-        Speed::Slower
+    let word = speed((low, high), margin);
+    let estimated = in_words(metric, &estimate);
+    let seen = if measured < rounds.len() {
+        format!(
+            "{estimated} (measured in {measured} of {} rounds)",
+            rounds.len()
+        )
     } else {
-        Speed::Inconclusive
+        estimated
     };
-    let mut seen = in_words(metric, &estimate);
-    if measured < rounds.len() {
-        seen += &format!(" (measured in {measured} of {} rounds)", rounds.len());
-    }
     match goal {
         Goal::Difference { .. } => {
             let is_good = matches!(word, Speed::Faster | Speed::NoDifference);
@@ -320,6 +316,19 @@ impl Estimate {
     fn times(&self) -> String {
         let (ratio, interval) = self.parts();
         format!("of the change {ratio} times as good{interval}")
+    }
+}
+
+/// Says what an interval of the ratio means. No difference up to `margin` counts.
+fn speed((low, high): (f64, f64), margin: f64) -> Speed {
+    if low >= worse_by(margin) && high <= 1.0 + margin {
+        Speed::NoDifference
+    } else if low > 1.0 {
+        Speed::Faster
+    } else if high < 1.0 {
+        Speed::Slower
+    } else {
+        Speed::Inconclusive
     }
 }
 

@@ -41,11 +41,11 @@ struct Seen {
 /// Runs `runs` searches of a service whose capacity in the middle of a search is `capacity(seconds)`.
 fn many(
     runs: u32,
-    seed: u64,
+    draw: u64,
     mut service: impl FnMut(f64, f64, &mut Pcg64) -> bool,
     capacity: impl Fn(f64) -> f64,
 ) -> Seen {
-    let mut random = Pcg64::new(seed.into(), 3);
+    let mut random = Pcg64::new(draw.into(), 3);
     let mut seen = Seen::default();
     let share = 1.0 / f64::from(runs);
     for _ in 0..runs {

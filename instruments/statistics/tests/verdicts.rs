@@ -274,9 +274,10 @@ impl Rounds for Simulated<'_> {
         let (base, change, again) = (machine.noise(), machine.noise(), machine.noise());
         let change = self.ratio * change;
         let is_lacking = machine.lacking > 0.0 && machine.uniform() < machine.lacking;
-        self.rounds.push(match is_lacking {
-            true => Triplet::default(),
-            false => round(REQUESTS_PER_SECOND, base, change, again),
+        self.rounds.push(if is_lacking {
+            Triplet::default()
+        } else {
+            round(REQUESTS_PER_SECOND, base, change, again)
         });
         Ok(ControlFlow::Continue(()))
     }

@@ -204,7 +204,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         }
         let line_of = |node: &&&Node| matches!(stage(node), (Stage::Suspended, Some(_)));
         let line = |node: &&Node| stage(node).1;
-        let Some((_, named)) = rows.last() else {
+        let Some((_, last_known)) = rows.last() else {
             let leaf = around
                 .last()
                 .map(|leaf| names::of_future(&leaf.of.name))
@@ -233,8 +233,8 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         let outside = || inner().filter(|node| !is_plain(node) && !is_inside(node));
         Wait {
             frame,
-            kind: named.kind,
-            waits_for: named.waits_for.to_owned(),
+            kind: last_known.kind,
+            waits_for: last_known.waits_for.to_owned(),
             line: outside()
                 .find(line_of)
                 .or_else(|| around.iter().find(line_of))

@@ -120,25 +120,26 @@ fn look(programs: &Path, case: &Case, options: &[&str]) -> Value {
 
 /// Starts the load of a case for six seconds. Any answer will do, for the service may answer no request.
 fn load(options: &str, port: &str) -> Child {
-    let mut load = match options.strip_prefix("--lines ") {
-        Some(connections) => lines(connections, port),
-        None => {
-            let mut load = workshop(&format!("load --url http://127.0.0.1:{port} --seconds 6"));
-            for option in options.split_whitespace() {
-                match option {
-                    "--post" => load.arg("--request"),
-                    "messages" => load.arg(messages()),
-                    path if options.contains(&format!("--post {path}")) => {
-                        load.arg(format!("POST {path}"))
-                    }
-                    other => load.arg(other),
-                };
-            }
-            load
-        }
+    let mut load = if let Some(connections) = options.strip_prefix("--lines ") {
+        lines(connections, port)
+    } else {
+        requests(options, port)
     };
     let load = load.stdout(Stdio::null()).stderr(Stdio::null());
     load.spawn().unwrap()
+}
+
+fn requests(options: &str, port: &str) -> Command {
+    let mut load = workshop(&format!("load --url http://127.0.0.1:{port} --seconds 6"));
+    for option in options.split_whitespace() {
+        match option {
+            "--post" => load.arg("--request"),
+            "messages" => load.arg(messages()),
+            path if options.contains(&format!("--post {path}")) => load.arg(format!("POST {path}")),
+            other => load.arg(other),
+        };
+    }
+    load
 }
 
 /// Returns a command that sends fifty lines of text on each connection, every twentieth of a second, for six seconds.

@@ -39,7 +39,7 @@ pub(super) fn run(options: &Init) -> Result<Exit, CliError> {
     let (root, _) = repository()?;
     let found = Found::of(&root, options)?;
     let branch = default_branch(&Git::at(&root)?);
-    let compare = found.workflow(&branch, options);
+    let compare = Found::workflow(&branch, options);
     let options_file = found.options();
     for file in [COMPARE_FILE, COMMENT_FILE, config::FILE] {
         if !options.force && root.join(file).exists() {
@@ -128,7 +128,7 @@ impl Found {
         )
     }
 
-    fn workflow(&self, branch: &str, options: &Init) -> String {
+    fn workflow(branch: &str, options: &Init) -> String {
         let mut text = String::new();
         for line in COMPARE.lines() {
             let begin = &line[..line.len() - line.trim_start().len()];
@@ -259,7 +259,7 @@ mod tests {
             action: Some("me/tools/instruments/duel@0123".to_owned()),
             force: false,
         };
-        let text = found.workflow("trunk", &options);
+        let text = Found::workflow("trunk", &options);
         for line in [
             "    branches: [\"trunk\"]",
             "        uses: me/tools/instruments/duel@0123",

@@ -114,9 +114,10 @@ fn a_value_that_changes_by_itself_is_not_held_against_the_change() {
     let server = |name: &'static str| {
         let react = move |_, request: &str| {
             let path = path(request);
-            match path.ends_with('7') {
-                true => ok(&format!("{path} {name}")),
-                false => ok(&path),
+            if path.ends_with('7') {
+                ok(&format!("{path} {name}"))
+            } else {
+                ok(&path)
             }
         };
         Server::start(react).address
@@ -142,9 +143,10 @@ fn a_value_that_changes_by_itself_is_not_held_against_the_change() {
 fn a_route_may_lack_some_values_and_not_all() {
     let few = Server::start(|_, request| {
         let is_there = path(request).len().is_multiple_of(2);
-        match is_there {
-            true => ok("there"),
-            false => Reaction::Answer(answer("404 Not Found", "none")),
+        if is_there {
+            ok("there")
+        } else {
+            Reaction::Answer(answer("404 Not Found", "none"))
         }
     });
     let none = Server::start(|_, _| Reaction::Answer(answer("404 Not Found", "none")));

@@ -187,14 +187,13 @@ impl Run<'_, '_> {
             *byte = code;
             length += 1;
         }
-        let mut decoder = Decoder::with_ip(64, bytes.get(..length)?, at, DecoderOptions::NONE);
-        let decoded = decoder.decode();
-        let decoded = (!decoded.is_invalid()).then_some(decoded);
+        let one = Decoder::with_ip(64, bytes.get(..length)?, at, DecoderOptions::NONE).decode();
+        let instruction = (!one.is_invalid()).then_some(one);
         if self.machine.instructions.len() >= MOST_INSTRUCTIONS {
             self.machine.instructions.clear();
         }
-        self.machine.instructions.insert(at, decoded);
-        decoded
+        self.machine.instructions.insert(at, instruction);
+        instruction
     }
 
     /// Returns a byte of the program itself.

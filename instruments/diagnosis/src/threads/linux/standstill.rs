@@ -489,8 +489,8 @@ mod tests {
             // The first of them is no memory.
             let mut pieces = [Piece::new(0, 3), Piece::new(start, 1)];
             let still = Standstill::of(Process::this(), &mut pieces).expect("ptrace is allowed");
-            assert_eq!(pieces[0].blocks().filter(Option::is_some).count(), 0);
-            assert_eq!(pieces[1].blocks().filter(Option::is_some).count(), 1);
+            assert_eq!(pieces[0].blocks().flatten().count(), 0);
+            assert_eq!(pieces[1].blocks().flatten().count(), 1);
             assert!(still.threads.len() >= 2, "{still:?}");
             assert!(still.threads.iter().all(|one| one.tid != own_tid()));
         }
@@ -510,29 +510,29 @@ mod tests {
         });
         // A program outside kills every child that this thread has. It is the child of another one.
         let (pid, tid) = (std::process::id(), own_tid());
-        let kills = format!(
+        let script = format!(
             "while read -r all < /proc/{pid}/task/{tid}/children; do [ \"$all\" ] && kill -9 $all 2>/dev/null; done"
         );
         let killer = std::thread::spawn(move || {
             std::process::Command::new("sh")
-                .args(["-c", &kills])
+                .args(["-c", &script])
                 .spawn()
         });
-        let mut killer = killer.join().expect("no panic").expect("a shell");
-        let (began, mut killed) = (now(), 0);
-        while killed < 20 && now() < began + Duration::from_secs(10) {
+        let mut shell = killer.join().expect("no panic").expect("a shell");
+        let (began, mut fallen) = (now(), 0);
+        while fallen < 20 && now() < began + Duration::from_secs(10) {
             let mut pieces = [Piece::new(0, 1)];
             match Standstill::of(Process::this(), &mut pieces) {
                 Ok(still) => assert!(!still.threads.is_empty()),
                 Err(error) => {
                     assert!(error.to_string().contains("was killed"), "{error}");
-                    killed += 1;
+                    fallen += 1;
                 }
             }
         }
-        println!("{killed} looks were killed");
-        killer.kill().expect("it runs");
-        killer.wait().expect("it ends");
+        println!("{fallen} looks were killed");
+        shell.kill().expect("it runs");
+        shell.wait().expect("it ends");
         for thread in std::fs::read_dir("/proc/self/task")
             .expect("this is Linux")
             .flatten()
