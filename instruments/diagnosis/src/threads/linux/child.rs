@@ -177,3 +177,29 @@ pub(super) fn now() -> Duration {
     Duration::from_secs(now.tv_sec.unsigned_abs())
         .saturating_add(Duration::from_nanos(now.tv_nsec.unsigned_abs()))
 }
+
+/// Copies memory of a process from `address` on, and returns the number of bytes until the first that cannot be read.
+pub(super) fn copy(pid: c_int, address: u64, to: &mut [u8]) -> usize {
+    let local = libc::iovec {
+        iov_base: to.as_mut_ptr().cast(),
+        iov_len: to.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut c_void,
+        iov_len: to.len(),
+    };
+    // SAFETY: by way of the kernel, which fails where memory is gone, where reading it would end the process. It writes
+    // at most the length of `to`.
+    let copied = unsafe {
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            c_long::from(pid),
+            &raw const local,
+            1_usize,
+            &raw const remote,
+            1_usize,
+            0_usize,
+        )
+    };
+    usize::try_from(copied).unwrap_or(0)
+}

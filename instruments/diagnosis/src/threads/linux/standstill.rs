@@ -83,7 +83,7 @@ impl Piece {
             let Some(rest) = self.bytes.get_mut(at..) else {
                 return;
             };
-            let read = copy(pid, self.address.saturating_add(at as u64), rest) / Self::BLOCK;
+            let read = child::copy(pid, self.address.saturating_add(at as u64), rest) / Self::BLOCK;
             for is_read in self.is_read.iter_mut().skip(from).take(read) {
                 *is_read = true;
             }
@@ -340,32 +340,6 @@ fn rest(sleeps: bool) {
             libc::syscall(libc::SYS_sched_yield);
         }
     }
-}
-
-/// Copies memory from `address` on, and returns the number of bytes until the first that cannot be read.
-fn copy(pid: c_int, address: u64, to: &mut [u8]) -> usize {
-    let local = libc::iovec {
-        iov_base: to.as_mut_ptr().cast(),
-        iov_len: to.len(),
-    };
-    let remote = libc::iovec {
-        iov_base: address as *mut c_void,
-        iov_len: to.len(),
-    };
-    // SAFETY: by way of the kernel, which fails where memory is gone, where reading it would end the process. It writes
-    // at most the length of `to`.
-    let copied = unsafe {
-        libc::syscall(
-            libc::SYS_process_vm_readv,
-            c_long::from(pid),
-            &raw const local,
-            1_usize,
-            &raw const remote,
-            1_usize,
-            0_usize,
-        )
-    };
-    usize::try_from(copied).unwrap_or(0)
 }
 
 /// Looks whether a thread has stopped. Returns false if it has ended.

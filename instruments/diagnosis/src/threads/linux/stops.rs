@@ -431,32 +431,15 @@ fn copy_stack(orders: &Orders<'_>, from: u64, to: &mut [u8]) -> usize {
     let length = usize::try_from(end.saturating_sub(from))
         .unwrap_or(0)
         .min(to.len());
-    let local = libc::iovec {
-        iov_base: to.as_mut_ptr().cast(),
-        iov_len: length,
+    let Some(to) = to.get_mut(..length) else {
+        return 0;
     };
-    let remote = libc::iovec {
-        iov_base: from as *mut c_void,
-        iov_len: length,
+    let pid = match orders.pid {
+        // SAFETY: it takes nothing.
+        0 => unsafe { libc::getpid() },
+        other => other,
     };
-    // SAFETY: by way of the kernel, which fails where memory is gone, where reading it would end the process. It writes
-    // at most the length of `to`.
-    let copied = unsafe {
-        let pid = match orders.pid {
-            0 => libc::syscall(libc::SYS_getpid),
-            other => c_long::from(other),
-        };
-        libc::syscall(
-            libc::SYS_process_vm_readv,
-            pid,
-            &raw const local,
-            1_usize,
-            &raw const remote,
-            1_usize,
-            0_usize,
-        )
-    };
-    usize::try_from(copied).unwrap_or(0)
+    child::copy(pid, from, to)
 }
 
 /// Reads the call of a thread from the file of this path.
