@@ -1,4 +1,4 @@
-//! What the chapters' servers share, so that a chapter contains only what it teaches.
+//! Shared parts of the chapters' servers, so that a chapter contains only what it teaches.
 //!
 //! ```no_run
 //! use std::time::Duration;

@@ -227,7 +227,7 @@ pub(crate) struct Prove {
     pub(crate) cpus: Option<u32>,
 }
 
-/// What a proof measures besides its claims.
+/// Extra work of a proof besides its claims.
 #[derive(Debug, Args)]
 pub(crate) struct Extent {
     /// End with the verdict: no profiles, and no flamegraphs in the report

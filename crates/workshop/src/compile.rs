@@ -416,7 +416,7 @@ const PACE_TO: Duration = Duration::from_secs(25);
 /// Shorter waits need no estimate.
 const WORTH_A_WORD: Duration = Duration::from_secs(45);
 
-/// What a reader wants to know while cargo works: what it waits for, and how long it will compile.
+/// Lines for a reader while cargo works: the other program that it waits for, and how long it will compile.
 struct Remarks {
     begun: Instant,
     has_waited: bool,

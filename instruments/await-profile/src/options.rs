@@ -17,7 +17,7 @@ pub struct ProfileOptions {
     /// from outside cargo's registry, git dependencies and the toolchain.
     pub own_crates: Option<Vec<String>>,
     /// Paths, as `Frames::All` shows them, of types or modules that hold a timer only to limit another wait.
-    /// Those of tokio, tower, reqwest and tonic are known.
+    /// The profile knows those of tokio, tower, reqwest and tonic.
     pub deadlines: Vec<String>,
     /// Percentile above which a route's requests are its tail. None for an ordinary profile.
     pub tail: Option<Percentile>,

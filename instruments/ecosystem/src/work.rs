@@ -1,4 +1,4 @@
-//! What functions of libraries compute.
+//! Names the computing of library functions, with advice.
 
 use std::sync::LazyLock;
 

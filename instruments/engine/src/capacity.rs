@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Lowest rate that is tried, in requests per second.
 const LOWEST: f64 = 0.5;
 
-/// What to search for, and where.
+/// A search for the capacity of one service.
 pub struct Wanted<'a> {
     /// The service.
     pub target: &'a Target,

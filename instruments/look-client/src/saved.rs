@@ -1,4 +1,4 @@
-//! What a look saw, as a file: it is saved, and judged again.
+//! Evidence of a look as a file: it is saved, and judged again.
 
 use std::fs;
 use std::path::Path;

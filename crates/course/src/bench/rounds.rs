@@ -294,7 +294,7 @@ impl Bench<'_> {
 
 /// A round to run.
 pub(crate) struct Step<'a> {
-    /// What the round is for. A root cause's own round runs on the build that counts it.
+    /// Purpose of the round. A root cause's own round runs on the build that counts it.
     pub(crate) purpose: Purpose,
     /// The variant that serves.
     pub(crate) variant: &'a str,

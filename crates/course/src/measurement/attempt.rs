@@ -16,7 +16,7 @@ pub enum Attempt {
     DoesNotListen {
         /// The end of what it printed.
         said: String,
-        /// What the wait for it says about the machine.
+        /// The wait for it, as a sign of a busy machine.
         wait: Wait,
     },
     /// The contract tests ran. It is not put under load if one failed.

@@ -199,9 +199,9 @@ fn at_least() -> Drawn {
 /// Requests whose latencies are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// The load's own.
+    /// Users of the load.
     Users,
-    /// Those of bystanders, from the moment at which each was due.
+    /// Bystanders. Their latency counts from the moment at which a request was due.
     Bystanders,
 }
 

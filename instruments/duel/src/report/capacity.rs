@@ -21,7 +21,7 @@ const LONGEST_BAR: f64 = 16.0;
 /// Result that `load --find --format json` prints.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// What the service had to keep.
+    /// Conditions that the service had to keep.
     pub conditions: Vec<String>,
     /// The search itself.
     #[serde(flatten)]

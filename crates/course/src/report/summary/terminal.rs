@@ -1,4 +1,4 @@
-//! What `prove` prints: the short table, and the details. At most 80 columns, no colour needed.
+//! The output of `prove`: the short table, and the details. At most 80 columns, no colour needed.
 
 use std::fmt::Write as _;
 
