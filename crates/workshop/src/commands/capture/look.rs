@@ -43,17 +43,20 @@ pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, 
     Ok(Exit::Good)
 }
 
-/// Breaks long lines between words, and indents what follows.
+/// Breaks long lines between words. The rest of a line is indented by three more letters than its beginning.
 fn wrapped(text: &str) -> String {
     let mut wrapped = String::new();
     for line in text.lines() {
-        let mut column = 0;
-        for word in line.split(' ') {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        wrapped += &line[..indent];
+        let mut column = indent;
+        for word in line[indent..].split(' ') {
             let width = word.chars().count();
-            if column > 0 && column + 1 + width > WIDTH {
-                wrapped += "\n   ";
-                column = 3;
-            } else if column > 0 {
+            if column > indent && column + 1 + width > WIDTH {
+                wrapped.push('\n');
+                column = indent + 3;
+                wrapped += &" ".repeat(column);
+            } else if column > indent {
                 wrapped.push(' ');
                 column += 1;
             }
@@ -63,4 +66,20 @@ fn wrapped(text: &str) -> String {
         wrapped.push('\n');
     }
     wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WIDTH, wrapped};
+
+    #[test]
+    fn keeps_indentation_and_breaks_between_words() {
+        let long = "word ".repeat(30);
+        let text = format!("heading\n  {}\n", long.trim_end());
+        let lines: Vec<_> = wrapped(&text).lines().map(str::to_owned).collect();
+        assert_eq!(lines[0], "heading");
+        assert!(lines[1].starts_with("  word") && lines[2].starts_with("     word"));
+        assert!(lines.iter().all(|line| line.len() <= WIDTH));
+        assert_eq!(lines[1..].join(" ").split_whitespace().count(), 30);
+    }
 }
