@@ -12,8 +12,10 @@ use crate::counters::Counters;
 
 /// Rounds between two looks at the clock while calibrating.
 const BATCH: u64 = 50_000;
-/// Times that the amount is measured; the median counts, since a neighbour can only slow one down.
+/// Times that the amount is measured. The shortest counts, since a neighbour can only slow one down.
 const MEASUREMENTS: usize = 9;
+/// Pause between two measurements: a neighbour on the same core slows down all that follow each other at once.
+const PAUSE: Duration = Duration::from_millis(10);
 
 thread_local! {
     /// Pieces that this thread has done.
@@ -41,15 +43,14 @@ impl Work {
     pub(crate) fn calibrated(duration: Duration, seed: u64, counters: Arc<Counters>) -> Self {
         // The CPU may have to raise its clock first.
         compute(20 * BATCH);
-        let mut seconds: Vec<f64> = (0..MEASUREMENTS)
-            .map(|_| {
-                let began = ThreadTime::now();
-                compute(20 * BATCH);
-                began.elapsed().as_secs_f64()
-            })
-            .collect();
-        seconds.sort_unstable_by(f64::total_cmp);
-        let a_round = seconds[MEASUREMENTS / 2] / (20 * BATCH) as f64;
+        let mut shortest = f64::INFINITY;
+        for _ in 0..MEASUREMENTS {
+            let began = ThreadTime::now();
+            compute(20 * BATCH);
+            shortest = shortest.min(began.elapsed().as_secs_f64());
+            std::thread::sleep(PAUSE);
+        }
+        let a_round = shortest / (20 * BATCH) as f64;
         // Some millions; never negative.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let rounds = (duration.as_secs_f64() / a_round) as u64;
