@@ -2,7 +2,8 @@
 //! measured. HTTP is hyper's; users, their pace, latencies and faults are this crate's.
 //!
 //! A run has three parts. Users come one after the other (see [`ramp`]); then the load's warm-up; then
-//! its duration, the only part that is recorded. Faults count in all three.
+//! its duration, the only part that is recorded. Faults count in all three. Requests beside the load that are due before
+//! its end get their answers: the load goes on for them, for at most a second.
 //!
 //! Latency is the time from the moment a user wants an answer until it has read all of it. In an open loop that moment
 //! is the schedule's. A server that stalls is thus charged for the requests that had to wait (corrected for coordinated
@@ -49,7 +50,7 @@ mod user;
 mod worker;
 
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -91,6 +92,9 @@ impl<'s> Settings<'s> {
     }
 }
 
+/// Longest time for which a load goes on after its duration, for the last answers of its bystander.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
 /// Returns the time over which the users of `load` come. They spread over their think time, so that they do not come
 /// back in one wave. At most ten thousand come per second: more would overrun the queue of connections that a server
 /// has not accepted yet.
@@ -128,6 +132,10 @@ pub fn run(
     let begin = Instant::now() + Duration::from_millis(10);
     let all_here = begin + ramp(load);
     let record_from = all_here + load.warm_up;
+    let end = record_from + load.duration;
+    // Phases and clients that give up are counted until the end of the load.
+    let has_last_answers =
+        load.bystander.is_some() && load.phases.is_empty() && load.clients.is_none();
     let shared = Shared {
         target,
         load,
@@ -135,13 +143,19 @@ pub fn run(
             begin,
             all_here,
             record_from,
-            end: record_from + load.duration,
+            end,
+            closes: if has_last_answers {
+                end + LAST_ANSWERS
+            } else {
+                end
+            },
         },
         threads,
         interrupt: settings.interrupt,
         abandoned: AtomicBool::new(false),
         completed: (0..threads).map(|_| AtomicU64::new(0)).collect(),
         failed: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+        waiting: AtomicUsize::new(threads),
         median: (0..threads).map(|_| AtomicU64::new(0)).collect(),
         p99: (0..threads).map(|_| AtomicU64::new(0)).collect(),
     };

@@ -260,13 +260,13 @@ pub struct InAll {
 /// Result of the requests beside the load, which are paced in an open loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BystanderOutcome {
-    /// Right answers within the recorded span.
+    /// Right answers within the recorded span, and after it to requests that were due in it.
     pub completed: u64,
     /// Failed requests by cause, as in [`Outcome::errors`].
     pub errors: BTreeMap<String, u64>,
     /// Answers with a wrong body.
     pub wrong_answers: u64,
-    /// Requests that were due and had no answer yet when the load ended.
+    /// Requests that were due in the recorded span and had no answer yet when the load ended.
     pub unfinished: u64,
     /// Latencies from the scheduled moment.
     pub latency: Latency,

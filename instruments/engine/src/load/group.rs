@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::slice;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::connection::largest;
 use super::error::GeneratorError;
@@ -56,7 +56,8 @@ impl Group {
                 Duration::ZERO,
             ),
         };
-        let mut script = script(shared, &load.routes, schedule.is_some())?;
+        let end = shared.timeline.end;
+        let mut script = script(shared, &load.routes, schedule.is_some(), end)?;
         script.clients = load.clients.map(Behavior::of);
         script.record.get_mut().tally = Tally::of(load, shared.timeline.all_here);
         Ok(Self {
@@ -73,8 +74,9 @@ impl Group {
         index: usize,
         bystander: &Paced,
     ) -> Result<Self, GeneratorError> {
+        let route = slice::from_ref(&bystander.route);
         Ok(Self {
-            script: Rc::new(script(shared, slice::from_ref(&bystander.route), true)?),
+            script: Rc::new(script(shared, route, true, shared.timeline.closes)?),
             schedule: Some(schedule(
                 shared,
                 index,
@@ -111,6 +113,15 @@ impl Group {
         }
     }
 
+    /// Returns whether requests that were due before the end of the recorded span wait for their answers.
+    pub(super) fn is_waiting(&self, shared: &Shared<'_>) -> bool {
+        let is_unsent = match &self.schedule {
+            Some(schedule) => schedule.next_due() < shared.timeline.end,
+            None => false,
+        };
+        is_unsent || self.script.record.borrow().under_way > 0
+    }
+
     /// Returns the figures of the users, once their runtime is gone.
     pub(super) fn into_record(self) -> Result<Record, GeneratorError> {
         let Some(script) = Rc::into_inner(self.script) else {
@@ -134,12 +145,14 @@ fn script(
     shared: &Shared<'_>,
     routes: &[Route],
     open_loop: bool,
+    closes: Instant,
 ) -> Result<Script, GeneratorError> {
     let load = shared.load;
     let timeline = shared.timeline;
     let record = Record::new(
         timeline.record_from,
         timeline.end,
+        closes,
         load.time_out,
         open_loop,
         routes.len(),

@@ -25,7 +25,7 @@ pub struct TrafficOutcome {
 /// Results of the users of a load, or of its bystander.
 #[derive(Debug)]
 pub struct GroupOutcome {
-    /// Right answers within the recorded span.
+    /// Right answers within the recorded span; of a bystander, also those after it to requests that were due in it.
     pub completed: u64,
     /// Right answers of the whole run, warm-up included.
     pub right_in_all: u64,
@@ -52,9 +52,10 @@ pub struct GroupOutcome {
 impl GroupOutcome {
     pub(super) fn of(mut record: Record, seconds: f64) -> Self {
         let unfinished = record.routes.iter().map(|route| route.latency.unanswered());
+        let completed = record.routes.iter().map(|route| route.latency.count());
         let (first_wrong_answer, first_wrong_request) = record.first_wrong.take().unzip();
         Self {
-            completed: record.completions.count,
+            completed: completed.sum(),
             right_in_all: record.right_in_all(),
             requests_per_second: record.completions.per_second(seconds),
             errors: record.errors(),

@@ -17,6 +17,10 @@ use super::tally::{End, Tally};
 pub(super) struct Record {
     start: Instant,
     end: Instant,
+    /// Moment until which answers count that were due before `end`.
+    closes: Instant,
+    /// Number of requests under way that were due before `end`.
+    pub(super) under_way: u64,
     pub(super) routes: Vec<RouteLatencies>,
     pub(super) completions: Completions,
     pub(super) per_second: Vec<u64>,
@@ -43,10 +47,12 @@ pub struct RouteLatencies {
 }
 
 impl Record {
-    /// Creates a record for the span from `start` to `end`, with this number of routes.
+    /// Creates a record for the requests of the span from `start` to `end`, with this number of routes. Answers count
+    /// until `closes`, which is `end` unless the load goes on for them.
     pub(super) fn new(
         start: Instant,
         end: Instant,
+        closes: Instant,
         time_out: Duration,
         open_loop: bool,
         routes: usize,
@@ -54,7 +60,8 @@ impl Record {
         // In an open loop a request can be overdue for as long as the whole load.
         let longest = (time_out + (end - start)).max(Duration::from_secs(120)) * 2;
         let span = end - start;
-        let empty = Latencies::new(span, longest)?;
+        let watched = closes - start;
+        let empty = Latencies::new(watched, longest)?;
         let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
         let mut latencies = Vec::new();
         for _ in 0..routes {
@@ -68,6 +75,8 @@ impl Record {
         Ok(Self {
             start,
             end,
+            closes,
+            under_way: 0,
             routes: latencies,
             completions: Completions::default(),
             per_second: vec![0; usize::try_from(seconds).unwrap_or(0)],
@@ -82,8 +91,17 @@ impl Record {
     pub(super) fn right(&mut self, route: usize, due: Instant, sent: Instant) {
         self.routes[route].right_in_all += 1;
         self.count(|tally| tally.ended(due, End::InTime));
-        let Some(now) = self.completed() else { return };
-        let start = self.start;
+        let (now, start) = (Instant::now(), self.start);
+        if now < start {
+            let before = (start - now).as_secs_f64();
+            return self.completions.note_before(-before);
+        }
+        if now >= self.closes || due >= self.end {
+            return self.unanswered(route, due, Some(sent));
+        }
+        if now < self.end {
+            self.completed(now - start);
+        }
         let route = &mut self.routes[route];
         route.last_answer_s = Some((now - start).as_secs_f64());
         route
@@ -94,35 +112,37 @@ impl Record {
         }
     }
 
-    /// Records a request of `route` that was wanted at `due` and had no answer when the span ended. `sent` says when it
-    /// was asked for, if it was.
+    /// Records a request of `route` that was wanted at `due` and had no answer when the record closed. `sent` says when
+    /// it was asked for, if it was. Requests that were wanted after the span are none of its own.
     pub(super) fn unanswered(&mut self, route: usize, due: Instant, sent: Option<Instant>) {
-        let end = self.end;
+        if due >= self.end {
+            return;
+        }
+        let closes = self.closes;
         let route = &mut self.routes[route];
-        route.latency.wait(end.saturating_duration_since(due));
+        route.latency.wait(closes.saturating_duration_since(due));
         if let (Some(service), Some(sent)) = (&mut route.service, sent) {
-            service.wait(end.saturating_duration_since(sent));
+            service.wait(closes.saturating_duration_since(sent));
         }
     }
 
-    /// Counts a right answer, and returns its moment if that lies within the span.
-    fn completed(&mut self) -> Option<Instant> {
-        let now = Instant::now();
-        if now < self.start {
-            let before = (self.start - now).as_secs_f64();
-            self.completions.note_before(-before);
-            return None;
-        }
-        if now >= self.end {
-            return None;
-        }
-        let moment = now - self.start;
+    /// Counts a right answer at this moment of the span.
+    fn completed(&mut self, moment: Duration) {
         self.completions.note(moment.as_secs_f64());
         let second = usize::try_from(moment.as_secs()).unwrap_or(usize::MAX);
         if let Some(count) = self.per_second.get_mut(second) {
             *count += 1;
         }
-        Some(now)
+    }
+
+    /// Notes that a request was sent which was wanted at `due`.
+    pub(super) fn begin(&mut self, due: Instant) {
+        self.under_way += u64::from(due < self.end);
+    }
+
+    /// Notes that it is no longer under way.
+    pub(super) fn end(&mut self, due: Instant) {
+        self.under_way -= u64::from(due < self.end);
     }
 
     /// Records an answer with the expected status and a wrong body.

@@ -83,6 +83,11 @@ impl Schedule {
         self.after(&mut self.left.borrow_mut())
     }
 
+    /// Returns the due moment of the first request that no user has taken up, which may still be to come.
+    pub(super) fn next_due(&self) -> Instant {
+        self.after(&mut self.left.borrow().clone())
+    }
+
     /// Returns the due moments of the requests that no user has been free to send.
     pub(super) fn overdue(&self) -> impl Iterator<Item = Instant> {
         let mut left = self.left.borrow().clone();

@@ -1,6 +1,6 @@
 //! State that the threads of one run share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use children::Interrupt;
@@ -37,6 +37,9 @@ pub(super) struct Timeline {
     pub(super) record_from: Instant,
     /// End of the recorded span.
     pub(super) end: Instant,
+    /// Last moment at which the load ends: it goes on for a while after the span if requests of its bystander that were
+    /// due before the end wait for their answers.
+    pub(super) closes: Instant,
 }
 
 /// State that the threads of one run share.
@@ -52,6 +55,8 @@ pub(super) struct Shared<'r> {
     /// Right answers by thread, published for the progress display a few times a second.
     pub(super) completed: Vec<AtomicU64>,
     pub(super) failed: Vec<AtomicU64>,
+    /// Number of threads whose bystander waits for last answers.
+    pub(super) waiting: AtomicUsize,
     /// Median latency by thread, in nanoseconds.
     pub(super) median: Vec<AtomicU64>,
     pub(super) p99: Vec<AtomicU64>,

@@ -158,12 +158,33 @@ struct UnderWay<'s> {
     route: usize,
     due: Instant,
     sent: Instant,
+    has_ended: bool,
+}
+
+impl<'s> UnderWay<'s> {
+    fn begin(record: &'s RefCell<Record>, route: usize, due: Instant, sent: Instant) -> Self {
+        record.borrow_mut().begin(due);
+        Self {
+            record,
+            route,
+            due,
+            sent,
+            has_ended: false,
+        }
+    }
+
+    fn end(mut self) {
+        self.has_ended = true;
+    }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let mut record = self.record.borrow_mut();
-        record.unanswered(self.route, self.due, Some(self.sent));
+        record.end(self.due);
+        if !self.has_ended {
+            record.unanswered(self.route, self.due, Some(self.sent));
+        }
     }
 }
 
@@ -274,12 +295,7 @@ impl<'s> User<'s> {
         limit: Instant,
     ) -> Result<Attempt, Failure> {
         let script = self.script;
-        let under_way = UnderWay {
-            record: &script.record,
-            route,
-            due,
-            sent,
-        };
+        let under_way = UnderWay::begin(&script.record, route, due, sent);
         let exchange = self.connection.exchange(&planned.request);
         let mut answered = within(limit, exchange).await;
         if let Ok(status) = answered
@@ -287,7 +303,7 @@ impl<'s> User<'s> {
         {
             answered = Err(Failure::Status(status));
         }
-        std::mem::forget(under_way);
+        under_way.end();
         let gives_up = script.clients.is_some();
         let mut record = script.record.borrow_mut();
         match answered {

@@ -26,6 +26,8 @@ pub(super) struct Report {
 
 /// Interval at which a thread checks whether to stop, and publishes its progress.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Interval at which a thread checks whether the last answers have come.
+const LAST_LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Number of looks per publication of the latencies, because computing them takes some microseconds.
 const LATENCIES_EVERY: u32 = 5;
 
@@ -59,7 +61,11 @@ pub(super) fn run(
         watch_until(shared, index, &users.script, record_from).await?;
         let before = Spent::now();
         watch_until(shared, index, &users.script, end).await?;
-        Ok::<_, GeneratorError>(before.until_now())
+        let cost = before.until_now();
+        if let Some(bystander) = &bystander {
+            wait_for_last_answers(shared, bystander).await?;
+        }
+        Ok::<_, GeneratorError>(cost)
     })?;
     // Drops every user in the middle of its work: requests under way stay counted as such.
     drop(runtime);
@@ -103,6 +109,30 @@ async fn watch_until(
         tokio::time::sleep_until(moment.min(now + LOOK_EVERY).into()).await;
     }
     Ok(())
+}
+
+/// Lets the load go on until its bystander has the answers to the requests that were due in the recorded span, on all
+/// threads. The users stay for so long, because without them the last requests would be the fastest.
+async fn wait_for_last_answers(
+    shared: &Shared<'_>,
+    bystander: &Group,
+) -> Result<(), GeneratorError> {
+    let closes = shared.timeline.closes;
+    let mut is_waiting = true;
+    loop {
+        if shared.interrupt.is_set() || shared.abandoned.load(Ordering::Relaxed) {
+            return Err(GeneratorError::Interrupted);
+        }
+        if is_waiting && !bystander.is_waiting(shared) {
+            is_waiting = false;
+            shared.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        let now = Instant::now();
+        if now >= closes || shared.waiting.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        tokio::time::sleep_until(closes.min(now + LAST_LOOK_EVERY).into()).await;
+    }
 }
 
 fn thread_error(error: &io::Error) -> GeneratorError {

@@ -311,3 +311,37 @@ fn bystanders_keep_their_pace_beside_a_slow_load() {
         (completed >= 20, completed)
     });
 }
+
+#[test]
+fn the_last_requests_of_a_bystander_are_answered() {
+    let mut load = load(1);
+    load.bystander = Some(Paced {
+        route: Route::of(get("/ping", "pong"), 1.0),
+        per_second: 20.0,
+        spacing: Spacing::Even,
+    });
+    let pinged = |react: fn() -> Reaction| {
+        let react = move |_: usize, request: &str| {
+            if request.starts_with("GET /ping ") {
+                react()
+            } else {
+                late(5, "6")
+            }
+        };
+        let outcome = seen_of(react, &load);
+        outcome.bystander.expect("the load has a bystander")
+    };
+    // Those of the last 300 ms are answered after the span.
+    once_in_three(|| {
+        let bystander = pinged(|| late(300, "pong"));
+        assert!(bystander.errors.is_empty(), "{:?}", bystander.errors);
+        assert!(bystander.latency.min_ms >= 300.0);
+        let due = bystander.completed + bystander.unfinished;
+        (bystander.unfinished == 0 && due >= 10, bystander)
+    });
+    // Requests that are never answered do not keep the load up.
+    let bystander = pinged(|| Reaction::Silence);
+    assert_eq!(bystander.completed, 0);
+    assert!(bystander.unfinished >= 10, "{}", bystander.unfinished);
+    assert!(bystander.latency.max_ms >= 1000.0);
+}

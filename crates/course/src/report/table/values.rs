@@ -201,15 +201,18 @@ impl Values {
 
     /// Adds the bystanders' latency.
     fn bystander(&mut self, record: &Record, variant: &str) {
-        for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
-            let ms = prediction::median_of(&record.effect_rounds(), variant, |round| {
-                round.outcome.bystander.as_ref()?.latency.at(quantile)
-            });
-            if let Some(ms) = ms {
-                let name = format!("{variant}-bystander-{name}");
-                self.add(&name, figures::milliseconds(ms));
-            }
-        }
+        let median = prediction::median_of(&record.effect_rounds(), variant, |round| {
+            round.outcome.bystander.as_ref()?.latency.at(0.5)
+        });
+        let Some(median) = median else { return };
+        self.add(
+            &format!("{variant}-bystander-p50"),
+            figures::milliseconds(median),
+        );
+        self.add(
+            &format!("{variant}-bystander-p99"),
+            median_text(record, LoadMetric::BystanderP99Ms, variant),
+        );
     }
 
     /// Adds the claims in other scenarios, as `in-SCENARIO…`.
