@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use await_profile::{
-    AwaitProfiler, FlamegraphOptions, Frames, Profile, ProfileOptions, differential,
+    AwaitProfiler, FlamegraphOptions, Frames, Profile, ProfileOptions, differential, path,
 };
 use axum::Router;
 use axum::extract::State;
@@ -82,16 +82,18 @@ fn write(
     for share in profile.shares(Frames::Own) {
         let millis = share.ms_per_request.unwrap_or(f64::NAN);
         println!(
-            "{:6.2} % {millis:10.2} ms  {}",
+            "{:6.2} % {millis:10.2} ms  {} > {}",
             share.share * 100.0,
-            share.frames.join(" > ")
+            share.route,
+            path(&share.frames)
         );
     }
     for release in profile.releases(Frames::Own) {
         println!(
-            "{} is let go by {} ({:.0} % of {} samples)",
-            release.frames.join(" > "),
-            release.by.join(" > "),
+            "{} > {} is let go by {} ({:.0} % of {} samples)",
+            release.route,
+            path(&release.frames),
+            path(&release.by),
             release.share * 100.0,
             release.samples
         );

@@ -19,6 +19,8 @@ pub struct FlamegraphOptions {
     pub title: String,
     /// Frames to draw.
     pub frames: Frames,
+    /// Paragraphs below the picture, such as findings of a diagnosis.
+    pub legend: Vec<String>,
 }
 
 impl Default for FlamegraphOptions {
@@ -26,6 +28,7 @@ impl Default for FlamegraphOptions {
         FlamegraphOptions {
             title: "What requests wait for".into(),
             frames: Frames::Own,
+            legend: Vec::new(),
         }
     }
 }
@@ -42,6 +45,13 @@ impl FlamegraphOptions {
     #[must_use]
     pub fn frames(mut self, frames: Frames) -> Self {
         self.frames = frames;
+        self
+    }
+
+    /// Sets the paragraphs below the picture.
+    #[must_use]
+    pub fn legend(mut self, legend: Vec<String>) -> Self {
+        self.legend = legend;
         self
     }
 }
@@ -67,7 +77,6 @@ impl Profile {
         }
         // The box of all requests, which has no name.
         colours.insert(String::new(), colour(FrameKind::Framework));
-        let legend = self.remarks().into_iter().map(|remark| remark.says);
         let drawing = Drawing {
             title: options.title.clone(),
             captions: self.captions(),
@@ -75,7 +84,7 @@ impl Profile {
             unit: "request-microseconds".to_owned(),
             theme: Theme::Plain,
             colours,
-            legend: legend.collect(),
+            legend: options.legend.clone(),
             ..Drawing::default()
         };
         let ends = ends_of_routes(&weights);
@@ -123,7 +132,7 @@ impl Profile {
         // The routes with most requests in flight, as far as there is room.
         let latencies = summary.routes.iter().filter_map(|route| {
             let latency = Duration::try_from_secs_f64(route.latency_ms? / 1e3).ok()?;
-            Some((route.route.as_str(), readable(latency)))
+            Some((route.name.as_str(), readable(latency)))
         });
         let latencies: Vec<_> = latencies.take(MAX_TIMES).collect();
         match latencies.as_slice() {

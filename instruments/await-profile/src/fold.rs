@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use ecosystem::{ONE_OF_SEVERAL, PathMeaning, Wait};
+use ecosystem::{Frame as Seen, PathMeaning, Place, Release};
 
 use crate::collected::{Outcome, Sample, StackId, Waits};
-use crate::frame::{Frame, labels};
+use crate::frame::{Frame, labels, seen, split};
 use crate::frame_kind::FrameKind;
 use crate::in_a_row::InARow;
-use crate::interval::{Interval, share_interval};
+use crate::interval::share_interval;
 use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
 use crate::waits_table::wait_of;
@@ -20,61 +20,6 @@ const STEP: u64 = 16;
 
 /// Frame of a request that something has woken.
 pub(crate) const READY: &str = "(ready: woken and not yet polled)";
-
-/// A place where requests wait.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Share {
-    /// Frames from the route inwards to the primitive that requests wait for.
-    pub frames: Vec<String>,
-    /// Kind of this wait. None if it is not a well-known one.
-    pub wait: Option<Wait>,
-    /// Share of all requests in flight that wait there, between 0 and 1.
-    pub share: f64,
-    /// Interval of the share. None if the profile has few moments.
-    pub share_interval: Option<Interval>,
-    /// Number of requests there, averaged over time.
-    pub mean_in_flight: f64,
-    /// Milliseconds that a request of this route spends there on average, by Little's law. None if no
-    /// request of the route ended.
-    pub ms_per_request: Option<f64>,
-    /// Interval of these milliseconds. None if the profile has few moments, or few requests of this
-    /// route.
-    pub ms_per_request_interval: Option<Interval>,
-    /// Number of waits that follow each other at that line, as in a loop that asks for one row after the other.
-    /// None if few waits were seen to end.
-    pub in_a_row: Option<f64>,
-    /// True if the request waited for something else between most of two such waits, so that each is a call of its own.
-    pub is_asked_anew: bool,
-    /// Share of the time in which no request was there, in steps of 16 samples, between 0 and 1.
-    pub absent: f64,
-}
-
-/// Code that wakes requests out of a wait, because it released what they waited for.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Release {
-    /// Frames of the place where they waited, from the route inwards.
-    pub frames: Vec<String>,
-    /// Frames of the code that woke them, outermost first. It dropped the guard, sent the message, or
-    /// released the permit.
-    pub by: Vec<String>,
-    /// Share of the waits there that this code ended, among those whose end was seen, weighted by
-    /// how long they lasted; between 0 and 1.
-    pub share: f64,
-    /// Number of samples behind this share.
-    pub samples: u64,
-    /// True if tasks ran this code each time, and no request.
-    pub is_of_task: bool,
-    /// Number of tasks that ran this code then; 0 if that is not known.
-    pub tasks: usize,
-    /// Number of wakes behind this share: several samples may fall on one wait.
-    pub wakes: usize,
-    /// Time between two of these wakes, in milliseconds, than which a tenth of the times are shorter; `None` if there are few.
-    pub short_gap_ms: Option<f64>,
-}
 
 /// Fewest wakes of which the times between them are told.
 const FEWEST_WAKES: usize = 10;
@@ -114,7 +59,7 @@ impl Wakes {
 }
 
 /// Wakes, by the code that made them.
-type WakesBy = BTreeMap<Vec<String>, Wakes>;
+type WakesBy = BTreeMap<Vec<Seen>, Wakes>;
 
 impl Profile {
     /// Returns the code that released what requests waited for, for the places with most waiting first.
@@ -124,16 +69,15 @@ impl Profile {
     /// see [`shares`](Self::shares). Waits that outlast the profile have no release. Waits for several
     /// things at once have none either, since it is not known which of them ended.
     pub fn releases(&self, frames: Frames) -> Vec<Release> {
-        let mut waits: BTreeMap<Vec<String>, WakesBy> = BTreeMap::new();
+        let mut waits: BTreeMap<(String, Vec<Seen>), WakesBy> = BTreeMap::new();
         for sample in &self.collected.samples {
             let stacks = stacks_of(sample, &self.stacks, frames);
             let ([(stack, _)], Some(release)) = (stacks.as_slice(), sample.release) else {
                 continue;
             };
-            let mut place = vec![sample.route.to_string()];
-            place.extend(labels(stack));
+            let place = (sample.route.to_string(), seen(stack));
             let release = &self.releases[release as usize];
-            let by = labels(release.frames(frames));
+            let by = seen(release.frames(frames));
             let wakes = waits.entry(place).or_default().entry(by).or_default();
             wakes.is_of_others |= !release.is_of_task;
             wakes.weight += self.weight_of(sample);
@@ -150,12 +94,13 @@ impl Profile {
         }
         places.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut releases = Vec::new();
-        for (total, place, by) in places {
+        for (total, (route, frames), by) in places {
             let mut by: Vec<_> = by.into_iter().collect();
             by.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
             for (by, mut wakes) in by {
                 releases.push(Release {
-                    frames: place.clone(),
+                    route: route.clone(),
+                    frames: frames.clone(),
                     by,
                     share: wakes.weight / total,
                     samples: wakes.samples,
@@ -180,11 +125,11 @@ impl Profile {
     }
 
     /// Returns every place where requests waited, with its share, the largest first.
-    pub fn shares(&self, frames: Frames) -> Vec<Share> {
+    pub fn shares(&self, frames: Frames) -> Vec<Place> {
         self.shares_in(frames, &InARow::of(self))
     }
 
-    pub(crate) fn shares_in(&self, frames: Frames, in_a_row: &InARow) -> Vec<Share> {
+    pub(crate) fn shares_in(&self, frames: Frames, in_a_row: &InARow) -> Vec<Place> {
         // Sum of the requests at each place, by run, and the steps in which some were there.
         let mut places: BTreeMap<Vec<Frame>, (Vec<f64>, BTreeSet<u64>)> = BTreeMap::new();
         for (sample, stack, part) in self.stacks(frames) {
@@ -201,17 +146,19 @@ impl Profile {
         for (stack, (sums, seen)) in &places {
             let share = sums.iter().sum::<f64>() / total;
             let mean_in_flight = share * in_flight;
-            let route = stack.first().map_or("", |route| &route.path);
-            let spent = self.latency(mean_in_flight, self.ended_of(route));
+            let (route, frames) = split(stack);
+            let spent = self.latency(mean_in_flight, self.ended_of(&route));
+            let ms_interval = self.latency_interval(sums, Some(&route));
             let (times, is_asked_anew) = in_a_row.at(stack);
-            shares.push(Share {
-                frames: labels(stack),
+            shares.push(Place {
+                route,
+                frames,
                 wait: wait_of(stack),
                 share,
                 share_interval: share_interval(sums, &all),
-                mean_in_flight,
+                in_flight: mean_in_flight,
                 ms_per_request: spent.map(millis),
-                ms_per_request_interval: self.latency_interval(sums, Some(route)),
+                ms_per_request_interval: ms_interval,
                 in_a_row: times,
                 is_asked_anew,
                 absent: 1.0 - seen.len() as f64 / steps as f64,
@@ -393,7 +340,7 @@ fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>
         // Equal stacks branch before their last frame.
         common = common.min(shared).min(other.len().saturating_sub(1));
     }
-    let parting = remark(&format!("{ONE_OF_SEVERAL}{all} waits at once)"));
+    let parting = remark(&Seen::Several(all).to_string());
     for stack in &mut stacks {
         stack.insert(common, parting.clone());
     }

@@ -1,5 +1,7 @@
 //! One frame of a stack, and its text.
 
+use ecosystem::{Frame as Seen, Line};
+
 use crate::frame_kind::FrameKind;
 
 /// One frame, ready to be shown.
@@ -22,15 +24,38 @@ impl Frame {
         }
     }
 
-    /// Returns the text in a flamegraph. The reader's own code has file and line.
-    pub(crate) fn label(&self) -> String {
+    /// Returns the frame as data. The reader's own code has file and line.
+    pub(crate) fn seen(&self) -> Seen {
         match (self.kind, &self.file, self.line) {
-            (FrameKind::Own, Some(file), Some(line)) => {
-                format!("{} ({}:{line})", self.path, short(file))
+            (FrameKind::Own, Some(file), Some(line)) => Seen::Own(Line {
+                function: self.path.clone(),
+                file: short(file),
+                line,
+            }),
+            (FrameKind::Remark, ..) => {
+                let Ok(state) = self.path.parse();
+                state
             }
-            _ => self.path.clone(),
+            _ => Seen::Function(self.path.clone()),
         }
-        .replace([';', '\n'], ",")
+    }
+
+    /// Returns the text in a flamegraph.
+    pub(crate) fn label(&self) -> String {
+        self.seen().to_string().replace([';', '\n'], ",")
+    }
+}
+
+/// Returns frames as data.
+pub(crate) fn seen(frames: &[Frame]) -> Vec<Seen> {
+    frames.iter().map(Frame::seen).collect()
+}
+
+/// Returns the name of the route, which is the first frame of a stack, and the others as data.
+pub(crate) fn split(stack: &[Frame]) -> (String, Vec<Seen>) {
+    match stack.split_first() {
+        Some((route, frames)) => (route.path.clone(), seen(frames)),
+        None => (String::new(), Vec::new()),
     }
 }
 

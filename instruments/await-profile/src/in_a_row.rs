@@ -8,8 +8,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use ecosystem::{Frame as Seen, Sequence};
+
 use crate::collected::{Outcome, StackId};
-use crate::frame::{Frame, labels};
+use crate::frame::{Frame, seen, split};
 use crate::frame_kind::FrameKind;
 use crate::profile::Profile;
 use crate::session::LOOKED_AHEAD;
@@ -18,25 +20,9 @@ use crate::stack::Frames;
 /// Fewest ends of waits at a place for which a number is given.
 const FEWEST: f64 = 20.0;
 
-/// Frames from the route to the primitive that is waited for. A call that looks up a name, connects and awaits the answer
-/// has three waits at its line, and is one call.
-type Place = Vec<String>;
-
-/// Two waits of one request, one after the other at different places.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Sequence {
-    /// Frames of the first wait, from the route inwards.
-    pub frames: Vec<String>,
-    /// Frames of the other place at which the request waited next.
-    pub next: Vec<String>,
-    /// Share of the waits at `frames` after which the request waited at `next`, among those whose end was seen, between 0
-    /// and 1.
-    pub share: f64,
-    /// Number of samples behind this share.
-    pub samples: u64,
-}
+/// The route, and the frames from the handler to the primitive that is waited for. A call that looks up a name, connects
+/// and awaits the answer has three waits at its line, and is one call.
+type Place = (String, Vec<Seen>);
 
 /// Next waits of the requests whose waits at a place ended.
 #[derive(Default)]
@@ -101,7 +87,7 @@ impl InARow {
     /// Returns the number of waits that follow each other in these frames, of which the first is the route. Also returns
     /// whether most of them have another wait in between.
     pub(crate) fn at(&self, stack: &[Frame]) -> (Option<f64>, bool) {
-        let Some(ends) = self.0.get(&labels(stack)) else {
+        let Some(ends) = self.0.get(&split(stack)) else {
             return (None, false);
         };
         // Counts one more wait, as the last of its row, so that the quotient is finite.
@@ -112,9 +98,10 @@ impl InARow {
     /// Returns the waits that follow each other at different places, those of the same first wait together.
     pub(crate) fn sequences(&self) -> Vec<Sequence> {
         let mut sequences = Vec::new();
-        for (frames, ends) in &self.0 {
-            for (next, samples) in &ends.next {
+        for ((route, frames), ends) in &self.0 {
+            for ((_, next), samples) in &ends.next {
                 sequences.push(Sequence {
+                    route: route.clone(),
                     frames: frames.clone(),
                     next: next.clone(),
                     share: *samples as f64 / ends.all,
@@ -123,7 +110,8 @@ impl InARow {
             }
         }
         // The map has no order of its own.
-        sequences.sort_by(|a, b| (&a.frames, &a.next).cmp(&(&b.frames, &b.next)));
+        sequences
+            .sort_by(|a, b| (&a.route, &a.frames, &a.next).cmp(&(&b.route, &b.frames, &b.next)));
         sequences
     }
 }
@@ -135,7 +123,7 @@ impl Profile {
         for id in stacks {
             let stack = &self.stacks[*id as usize];
             if !stack.is_timeout {
-                places.push([vec![route.to_owned()], labels(stack.frames(Frames::Own))].concat());
+                places.push((route.to_owned(), seen(stack.frames(Frames::Own))));
             }
         }
         places
@@ -143,9 +131,9 @@ impl Profile {
 }
 
 /// Returns the frames from the outermost one to the reader's innermost one.
-pub(crate) fn own_line(frames: &[Frame]) -> Vec<String> {
+pub(crate) fn own_line(frames: &[Frame]) -> Vec<Seen> {
     let last = frames
         .iter()
         .rposition(|frame| frame.kind == FrameKind::Own);
-    labels(&frames[..last.map_or(0, |last| last + 1)])
+    seen(&frames[..last.map_or(0, |last| last + 1)])
 }

@@ -16,6 +16,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ecosystem::Interval;
+
 /// Number of blocks in one resample, or a few more if runs do not divide evenly.
 const BLOCKS: usize = 16;
 /// Fewest runs for an interval. With fewer, a block would be one moment.
@@ -31,22 +33,6 @@ const SEED: u64 = 1989;
 /// It has 22 degrees of freedom, since overlapping blocks have half as many again as the fifteen of
 /// separate ones.
 const WIDENING: f64 = 1.09;
-
-/// 95 % interval of a figure. Of a hundred profiles of the same service under the same load, about
-/// 95 have an interval that contains the long-run mean.
-///
-/// It covers the effects of chance on a profile: which requests were chosen, at which moments, and
-/// what the service was doing at the time. It does not cover dependences that last longer than a
-/// sixteenth of the profile. A place where *all* samples fell has an interval of width zero.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Interval {
-    /// Lower end, in the unit of the figure.
-    pub low: f64,
-    /// Upper end, in the unit of the figure.
-    pub high: f64,
-}
 
 /// Moments of a profile in runs of equal length. The last run may be longer.
 pub(crate) struct Runs {

@@ -82,7 +82,6 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod answers;
 mod capture;
 mod clone_hook;
 mod collected;
@@ -106,7 +105,6 @@ mod profile;
 mod profiler;
 mod raw_stack;
 mod registry;
-mod remarks;
 mod routes;
 mod sampler;
 mod session;
@@ -149,25 +147,24 @@ mod tests;
 
 #[cfg(feature = "actix")]
 pub use actix::{AwaitActixService, AwaitMiddleware};
-pub use answers::Answers;
 #[cfg(feature = "tower")]
 pub use body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture, TrackedBody};
 pub use counting::{CountedWait, WaitCounts};
 #[cfg(feature = "flamegraph")]
 pub use differential::differential;
-pub use ecosystem::{Wait, WaitKind};
+pub use ecosystem::{
+    Answers, Frame, Interval, Line, Place, Release, Requests, Route, Sequence, Unpolled, Wait,
+    WaitKind, innermost_line, path,
+};
 #[cfg(feature = "flamegraph")]
 pub use error::FlamegraphError;
 pub use error::ProfileError;
 #[cfg(feature = "flamegraph")]
 pub use flamegraph::FlamegraphOptions;
-pub use fold::{Release, Share};
 #[doc(hidden)] // For `debug-endpoints` and `look-client`, which name files alike.
 pub use frame::portable;
 #[doc(hidden)] // For `debug-endpoints`, which tells the reader's own code alike.
 pub use frame_kind::is_foreign;
-pub use in_a_row::Sequence;
-pub use interval::Interval;
 pub use label::Label;
 pub use latency::RouteLatency;
 #[cfg(feature = "axum")]
@@ -181,10 +178,9 @@ pub use profiler::AwaitProfiler;
 #[doc(hidden)] // For `debug-endpoints`, which tells threads that run requests from others.
 pub use profiler::has_begun_requests;
 pub use stack::Frames;
-pub use summary::{Quantiles, Remark, RouteSummary, Samples, Summary};
+pub use summary::{Quantiles, Samples, Summary};
 pub use tail::{Tail, TailFinding, TailGroup, TailPlace, TailRoute};
 #[doc(hidden)] // For `debug-endpoints`, which knows the runtime.
 pub use task::tell_tasks_apart;
 pub use tracked::{Tracked, inherit};
-pub use unpolled::Unpolled;
 pub use watched::watch;

@@ -30,7 +30,7 @@ impl AwaitProfile {
         builder.comment(&format!("{:.1} requests in flight", self.mean_in_flight()));
         for route in self.routes() {
             if let Some(latency) = route.latency_ms {
-                let route = route.route;
+                let route = route.name;
                 builder.comment(&format!(
                     "{route}: {latency:.1} ms a request, by Little's law"
                 ));

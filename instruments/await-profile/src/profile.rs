@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use ecosystem::Interval;
+
 use crate::collected::{Collected, Outcome, Sample, StackId};
-use crate::interval::{Interval, interval};
+use crate::interval::interval;
 use crate::options::ProfileOptions;
 use crate::stack::Stack;
 use crate::symbols::SymbolCache;

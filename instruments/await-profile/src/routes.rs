@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::answers::Answers;
+use ecosystem::Answers;
+
 use crate::label::Label;
 use crate::slot::Slot;
 use crate::timing::Timing;
@@ -128,7 +129,7 @@ impl RouteCount {
             }
             Ending::Answered(status) => {
                 self.finished += 1;
-                self.answers.add(status);
+                self.answers.count(status);
                 &mut self.timed
             }
         };
@@ -155,7 +156,7 @@ impl RouteCount {
         }
         self.finished += other.finished;
         self.dropped += other.dropped;
-        self.answers.add_all(other.answers);
+        self.answers.add(other.answers);
         self.timed.add_all(other.timed);
         self.dropped_timed.add_all(other.dropped_timed);
     }

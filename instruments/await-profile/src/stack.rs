@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ecosystem::{BY_TIMER, PathMeaning, is_within, public_path};
+use ecosystem::{PathMeaning, is_within, public_path};
 
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
@@ -63,7 +63,7 @@ impl Stack {
             .iter()
             .rfind(|frame| PathMeaning::Driver.fits(&frame.path));
         let remark = match driver {
-            Some(driver) if is_within(&driver.path, [TIMERS]) => Some(BY_TIMER),
+            Some(driver) if is_within(&driver.path, [TIMERS]) => Some("(a timer)"),
             Some(_) => Some("(the network)"),
             // Worker threads of the runtime belong to that pool too.
             None if !says_who

@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use ecosystem::Wait;
+use ecosystem::{Interval, Place, Release, Requests, Route, Sequence, Unpolled};
 
-use crate::answers::Answers;
 use crate::collected::Outcome;
-use crate::fold::{Release, Share};
-use crate::in_a_row::{InARow, Sequence};
-use crate::interval::{Interval, share_interval};
+use crate::in_a_row::InARow;
+use crate::interval::share_interval;
 use crate::profile::{Profile, millis};
 use crate::routes::RouteCount;
 use crate::stack::Frames;
-use crate::unpolled::Unpolled;
 
 /// Figures of a profile. The name of a time ends in its unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +31,7 @@ pub struct Summary {
     /// Number of requests that finished during the profile, without response bodies.
     pub finished: u64,
     /// Mean time of a request by Little's law, over all routes. None if no request ended. If
-    /// routes differ, it says little: see [`RouteSummary::latency_ms`].
+    /// routes differ, it says little: see [`Route::latency_ms`].
     pub mean_latency_ms: Option<f64>,
     /// Interval of the mean time. None if the profile has few moments or few requests.
     pub mean_latency_interval_ms: Option<Interval>,
@@ -49,17 +46,31 @@ pub struct Summary {
     /// Time that the capture of one call stack takes.
     pub capture_cost_us: Quantiles,
     /// Figures by route, the route with the most requests in flight first.
-    pub routes: Vec<RouteSummary>,
+    pub routes: Vec<Route>,
     /// Places where requests wait, in frames of your own code, the place with the most requests first.
-    pub places: Vec<Share>,
+    pub places: Vec<Place>,
     /// Code that released what requests waited for.
     pub releases: Vec<Release>,
     /// Waits of one request that follow each other at different places.
     pub sequences: Vec<Sequence>,
     /// Futures that requests did not poll while they awaited something else.
     pub unpolled: Vec<Unpolled>,
-    /// Findings of the profile in sentences.
-    pub remarks: Vec<Remark>,
+}
+
+impl Summary {
+    /// Returns what was observed of requests, as evidence for rules.
+    pub fn into_requests(self) -> Requests {
+        Requests {
+            in_flight: self.mean_in_flight,
+            samples: self.samples.of_requests(),
+            upgraded: 0,
+            routes: self.routes,
+            places: self.places,
+            releases: self.releases,
+            sequences: self.sequences,
+            unpolled: self.unpolled,
+        }
+    }
 }
 
 /// Numbers of samples by what they found. All but `missed` add up to the number of sampled moments.
@@ -103,46 +114,6 @@ impl Samples {
             + self.backpressured
             + self.unanswered
     }
-}
-
-/// Figures of one route.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct RouteSummary {
-    /// Label of the route. For a response body, or a wait for a service, the label says so.
-    pub route: String,
-    /// True if this is a response body, or a wait for a service, and no request.
-    pub is_part: bool,
-    /// Number of samples that fell on the route.
-    pub samples: u64,
-    /// Share of all requests in flight that belong to the route, between 0 and 1.
-    pub share: f64,
-    /// Interval of the share. None if the profile has few moments.
-    pub share_interval: Option<Interval>,
-    /// Number of requests in flight, averaged over time.
-    pub mean_in_flight: f64,
-    /// Number of requests that finished during the profile.
-    pub finished: u64,
-    /// Number of requests dropped before they finished, for example because a client went away.
-    pub dropped: u64,
-    /// Answers by HTTP status. All 0 for what is no HTTP request.
-    pub answers: Answers,
-    /// Mean time after which requests were dropped. None if no dropped request was timed.
-    pub dropped_after_ms: Option<f64>,
-    /// Longest time of a timed request, finished or dropped. None if no request was timed.
-    pub longest_ms: Option<f64>,
-    /// Longest time, in seconds, in which requests were in flight and none finished.
-    pub longest_standstill: f64,
-    /// Mean time of a request by Little's law, whether it finished or was dropped. None if none ended.
-    pub latency_ms: Option<f64>,
-    /// Interval of that mean time. None if the profile has few moments, or few requests of this
-    /// route.
-    pub latency_interval_ms: Option<Interval>,
-    /// Mean time of the requests that both began and finished during the profile. The first
-    /// requests of the route and every sixteenth request are timed. The mean is too small if
-    /// requests take about as long as the profile.
-    pub measured_latency_ms: Option<f64>,
 }
 
 /// Summary of a distribution.
@@ -210,7 +181,7 @@ impl Profile {
         }
         let seconds = collected.elapsed.as_secs_f64();
         let in_a_row = InARow::of(self);
-        let mut summary = Summary {
+        Summary {
             seconds,
             budget_per_second: self.captures_per_second,
             true_rate_per_second: collected.moments() as f64 / seconds.max(f64::MIN_POSITIVE),
@@ -228,14 +199,11 @@ impl Profile {
             releases: self.releases(Frames::Own),
             sequences: in_a_row.sequences(),
             unpolled: self.unpolled(),
-            remarks: Vec::new(),
-        };
-        summary.remarks = summary.remarked();
-        summary
+        }
     }
 
     /// Returns the figures by route, the route with the most requests in flight first.
-    pub fn routes(&self) -> Vec<RouteSummary> {
+    pub fn routes(&self) -> Vec<Route> {
         let collected = &self.collected;
         // Number of samples by route, and the sum of the requests in flight at them by run.
         let mut in_flight: BTreeMap<&str, (u64, Vec<f64>)> = BTreeMap::new();
@@ -266,19 +234,20 @@ impl Profile {
             let latency = self.latency(mean_in_flight, count.finished + count.dropped);
             let longest = count.timed.longest.max(count.dropped_timed.longest);
             let finished_by_run = collected.runs.finished(Some(name));
-            routes.push(RouteSummary {
-                route: name.to_owned(),
+            routes.push(Route {
+                name: name.to_owned(),
                 is_part: count.is_part,
                 samples,
                 share: sum / total,
                 share_interval: share_interval(&sums, &all),
-                mean_in_flight,
+                in_flight: mean_in_flight,
                 finished: count.finished,
                 dropped: count.dropped,
                 answers: count.answers,
                 dropped_after_ms: count.dropped_timed.mean().map(millis),
+                median_ms: None,
                 longest_ms: (!longest.is_zero()).then(|| millis(longest)),
-                longest_standstill: standstill(&sums, &finished_by_run, &collected.runs.times()),
+                standstill: standstill(&sums, &finished_by_run, &collected.runs.times()),
                 latency_ms: latency.map(millis),
                 latency_interval_ms: self.latency_interval(&sums, Some(name)),
                 measured_latency_ms: count.timed.mean().map(millis),
@@ -314,32 +283,6 @@ impl fmt::Debug for Profile {
             .finish_non_exhaustive()
     }
 }
-/// A finding of a profile about one place, in a sentence or two.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Remark {
-    /// Label of the route.
-    pub route: String,
-    /// Kind of wait there. None if the finding is about futures that are not polled.
-    pub wait: Option<Wait>,
-    /// Share of the route's requests in flight that are there, between 0 and 1. For futures that are not polled, the
-    /// share of the sampled requests in which this was seen.
-    pub share: f64,
-    /// Number of requests there at once, averaged over time. None for futures that are not polled.
-    pub mean_in_flight: Option<f64>,
-    /// Number of such waits that follow each other in a request. None if they are few or short.
-    pub in_a_row: Option<f64>,
-    /// Finding in sentences.
-    pub says: String,
-}
-
-impl fmt::Display for Remark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.says)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,16 +8,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::time::Duration;
 
-use ecosystem::Wait;
+use ecosystem::{Frame as Seen, Interval, PathMeaning, Wait, innermost_line, path};
 
 use crate::collected::Sample;
 use crate::fold::{READY, Weights};
-use crate::frame::{Frame, labels};
+use crate::frame::{Frame, seen};
 use crate::frame_kind::FrameKind;
-use crate::interval::{Interval, share_interval};
+use crate::interval::share_interval;
 use crate::percentile::Percentile;
 use crate::profile::{Profile, readable};
-use crate::remarks::{is_telling, line_of};
 use crate::stack::Frames;
 use crate::tail_times::{Cut, TailTimes, Total};
 use crate::waits_table::wait_of;
@@ -125,7 +124,7 @@ pub struct TailPlace {
     /// The wait, and the line of your own code that waits.
     pub place: String,
     /// Frames of the path there on which the slowest requests spend most time, from the route inwards.
-    pub frames: Vec<String>,
+    pub frames: Vec<Seen>,
     /// Kind of this wait. None if it is not a well-known one.
     pub wait: Option<Wait>,
     /// Share of the slowest requests' time, between 0 and 1.
@@ -140,7 +139,7 @@ pub struct TailPlace {
     pub extra_ms: f64,
     /// Frames of the code that most often ended these waits of the slowest requests, other than the line that waits: in
     /// a queue, one waiter wakes the next. Empty if it is not known.
-    pub let_go_by: Vec<String>,
+    pub let_go_by: Vec<Seen>,
     /// Share of the waits that it ended, among those that other code than this line was seen to end.
     pub let_go_share: Option<f64>,
     /// If the requests here are ready and wait for a worker thread: the route that was most often being polled then.
@@ -193,7 +192,7 @@ struct PlaceSums {
     /// Weights of the paths there, of the slowest requests.
     paths: BTreeMap<Vec<Frame>, f64>,
     /// Weights of the code that ended the waits there, of the slowest requests.
-    let_go: BTreeMap<Vec<String>, f64>,
+    let_go: BTreeMap<Vec<Seen>, f64>,
     /// Weights of the routes that were being polled meanwhile.
     meanwhile: BTreeMap<String, f64>,
 }
@@ -259,7 +258,7 @@ impl Profile {
                 continue;
             };
             let route = routes.entry(&sample.route).or_default();
-            let place = route.places.entry(place_of(&labels(&stack))).or_default();
+            let place = route.places.entry(place_of(&seen(&stack))).or_default();
             let here = f64::from(sample.in_flight) * part;
             runs.add(&mut place.at[group], sample.moment, here);
             if group == REST {
@@ -272,11 +271,11 @@ impl Profile {
             }
             // Of several waits at once, it is not known which of them ended.
             if let (Some(release), true) = (sample.release, part > 0.999) {
-                let by = labels(self.releases[release as usize].frames(Frames::Own));
-                let own = labels(&stack);
+                let by = seen(self.releases[release as usize].frames(Frames::Own));
+                let own = seen(&stack);
                 // In a queue for a lock, most waits are ended by the one before, at the same line.
-                let is_same_line = match line_of(&own) {
-                    Some(line) => by.iter().any(|by| by == line),
+                let is_same_line = match innermost_line(&own) {
+                    Some(line) => by.iter().any(|by| by.line() == Some(line)),
                     None => false,
                 };
                 if !is_same_line {
@@ -443,7 +442,7 @@ impl TailRoute {
         match (first.let_go_share, first.wait) {
             (Some(share), _) => lines.push(format!(
                 "These waits end at {}: {} of the ends that were seen, without waiters that wake each other.",
-                first.let_go_by.join(", "),
+                path(&first.let_go_by),
                 percent(share)
             )),
             (None, Some(wait)) => lines.push(wait.advice()),
@@ -511,14 +510,22 @@ impl Tail {
 }
 
 /// Returns the primitive that is waited for, and the innermost of the reader's lines.
-fn place_of(frames: &[String]) -> String {
+fn place_of(frames: &[Seen]) -> String {
     let Some(leaf) = frames.last() else {
         return String::new();
     };
-    match line_of(frames) {
-        Some(line) if line != leaf => format!("{leaf} at {line}"),
-        _ => leaf.clone(),
+    match innermost_line(frames) {
+        Some(line) if leaf.line() != Some(line) => format!("{leaf} at {line}"),
+        _ => leaf.to_string(),
     }
+}
+
+/// Returns whether the code that ends a wait says who held what was waited for. It says nothing new that a runtime's task
+/// has ended.
+fn is_telling(by: &[Seen]) -> bool {
+    let are_functions = by.iter().all(|by| by.function().is_some());
+    let mut functions = by.iter().filter_map(Seen::function);
+    are_functions && functions.any(|by| !PathMeaning::Runtime.fits(by))
 }
 
 fn places_of(
@@ -540,7 +547,7 @@ fn places_of(
         };
         let mut one = TailPlace {
             place,
-            frames: labels(&path),
+            frames: seen(&path),
             wait: wait_of(&path),
             slowest_share: slowest.0,
             slowest_interval: slowest.1,

@@ -11,10 +11,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use ecosystem::{PathMeaning, WaitKind};
+use ecosystem::{Frame as Seen, PathMeaning, Unpolled, WaitKind};
 
 use crate::collected::StackId;
-use crate::frame::{Frame, labels};
+use crate::frame::{Frame, seen as seen_frames};
 use crate::frame_kind::FrameKind;
 use crate::in_a_row::own_line;
 use crate::profile::{Profile, millis};
@@ -22,29 +22,10 @@ use crate::session::FollowUp;
 use crate::stack::Frames;
 use crate::waits_table::wait_of;
 
-/// Futures that requests hold and did not poll while they awaited something else.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Unpolled {
-    /// Frames of the place where those futures wait, or where their set is polled, from the route inwards.
-    pub frames: Vec<String>,
-    /// Frames of the wait that the request awaited instead, from the route inwards.
-    pub instead: Vec<String>,
-    /// Code that woke one of them in vain, outermost frame first. Empty if no such wake was seen.
-    pub woken_by: Vec<String>,
-    /// Number of sampled requests in which this was seen.
-    pub requests: u64,
-    /// Number of sampled requests of this route that were polled once more with capture after their sample.
-    pub of_requests: u64,
-    /// Longest time for which such a future was not polled. None if no end was seen.
-    pub longest_ms: Option<f64>,
-}
-
 #[derive(Default)]
-struct Seen {
+struct Sightings {
     requests: HashSet<u32>,
-    woken_by: BTreeMap<Vec<String>, u64>,
+    woken_by: BTreeMap<Vec<Seen>, u64>,
     longest: Option<Duration>,
 }
 
@@ -57,7 +38,7 @@ impl Profile {
     /// lock, a permit, a connection of a pool or a timer.
     pub fn unpolled(&self) -> Vec<Unpolled> {
         let follow_ups = &self.collected.follow_ups;
-        let mut seen: BTreeMap<[Vec<String>; 2], Seen> = BTreeMap::new();
+        let mut all: BTreeMap<(String, [Vec<Seen>; 2]), Sightings> = BTreeMap::new();
         let mut looked_at: BTreeMap<&str, HashSet<u32>> = BTreeMap::new();
         for (at, follow_up) in follow_ups.iter().enumerate() {
             let Some(sample) = self.collected.samples.get(follow_up.sample as usize) else {
@@ -70,8 +51,8 @@ impl Profile {
             };
             for &(stack, time) in &follow_up.left {
                 if self.is_left(stack, follow_up) {
-                    let places = [self.placed(route, stack), self.placed(route, instead)];
-                    let seen = seen.entry(places).or_default();
+                    let places = [self.placed(stack), self.placed(instead)];
+                    let seen = all.entry((route.to_owned(), places)).or_default();
                     seen.requests.insert(follow_up.sample);
                     seen.longest = seen.longest.max(Some(time));
                 }
@@ -82,11 +63,11 @@ impl Profile {
             let by = &self.releases[by as usize];
             if is_of_member(by.frames(Frames::All)) && !self.has_set(follow_up) {
                 let set = match self.set_of(follow_up.sample, route) {
-                    Some(set) => self.placed(route, set),
-                    None => vec![route.to_owned(), "(a set of futures)".to_owned()],
+                    Some(set) => self.placed(set),
+                    None => vec![Seen::State("(a set of futures)".to_owned())],
                 };
-                let places = [set, self.placed(route, instead)];
-                let seen = seen.entry(places).or_default();
+                let places = [set, self.placed(instead)];
+                let seen = all.entry((route.to_owned(), places)).or_default();
                 seen.requests.insert(follow_up.sample);
                 let mut later = follow_ups[at + 1..].iter();
                 if let Some(later) =
@@ -94,15 +75,16 @@ impl Profile {
                 {
                     seen.longest = seen.longest.max(Some(later.at - follow_up.at));
                 }
-                let by = labels(by.frames(Frames::Own));
+                let by = seen_frames(by.frames(Frames::Own));
                 *seen.woken_by.entry(by).or_default() += 1;
             }
         }
         let mut unpolled = Vec::new();
-        for ([frames, instead], seen) in seen {
+        for ((route, [frames, instead]), seen) in all {
             let woken_by = seen.woken_by.into_iter().max_by_key(|&(_, times)| times);
             unpolled.push(Unpolled {
-                of_requests: looked_at[&*frames[0]].len() as u64,
+                of_requests: looked_at[&*route].len() as u64,
+                route,
                 frames,
                 instead,
                 woken_by: match woken_by {
@@ -117,10 +99,9 @@ impl Profile {
         unpolled
     }
 
-    /// Returns the frames of a wait, from the route inwards.
-    fn placed(&self, route: &str, stack: StackId) -> Vec<String> {
-        let frames = self.stacks[stack as usize].frames(Frames::Own);
-        [vec![route.to_owned()], labels(frames)].concat()
+    /// Returns the frames of a wait, from the handler inwards.
+    fn placed(&self, stack: StackId) -> Vec<Seen> {
+        seen_frames(self.stacks[stack as usize].frames(Frames::Own))
     }
 
     fn kind_of(&self, stack: StackId) -> Option<WaitKind> {

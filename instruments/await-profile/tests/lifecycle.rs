@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Frames, ProfileError, ProfileOptions, Release, inherit};
+use await_profile::{AwaitProfiler, Frame, Frames, ProfileError, ProfileOptions, Release, inherit};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Mutex, Semaphore, oneshot};
@@ -44,7 +44,7 @@ async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<Stri
 async fn shapes_now(profiler: &AwaitProfiler) -> Vec<String> {
     let profile = profiler.profile(brief()).await.unwrap();
     let places = profile.shares(Frames::Own);
-    let is_wait = |leaf: &String| !leaf.starts_with('(');
+    let is_wait = |leaf: &Frame| leaf.function().is_some();
     let waits = places
         .iter()
         .filter(|share| share.frames.last().is_some_and(is_wait));
@@ -52,11 +52,14 @@ async fn shapes_now(profiler: &AwaitProfiler) -> Vec<String> {
     let mut shapes: Vec<String> = waits
         .filter(|share| share.share > 0.05 * waiting)
         .map(|share| {
-            let frames = share
-                .frames
-                .iter()
-                .map(|frame| frame.split(" (tests/").next().unwrap());
-            frames.collect::<Vec<_>>().join(" > ")
+            let mut names = vec![share.route.clone()];
+            for frame in &share.frames {
+                names.push(match frame.function() {
+                    Some(function) => function.to_owned(),
+                    None => frame.to_string(),
+                });
+            }
+            names.join(" > ")
         })
         .collect();
     let parent = |shape: &String| {
@@ -264,7 +267,7 @@ async fn who_held_the_lock_is_seen_where_it_lets_go() {
     let profile = profiler.profile(options).await.unwrap();
     let releases = profile.releases(Frames::Own);
     let of = |primitive: &str| {
-        let ends = |frames: &Vec<String>| frames.last().is_some_and(|leaf| leaf == primitive);
+        let ends = |frames: &[Frame]| frames.last().is_some_and(|leaf| *leaf == primitive);
         let release = releases.iter().find(|release| ends(&release.frames));
         release.unwrap_or_else(|| panic!("nothing lets go of {primitive}: {releases:#?}"))
     };
@@ -274,11 +277,11 @@ async fn who_held_the_lock_is_seen_where_it_lets_go() {
         panic!("{releases:#?}");
     };
     assert!(
-        holder.starts_with("lifecycle::holds (tests/lifecycle.rs:"),
+        holder.function() == Some("lifecycle::holds") && holder.line().is_some(),
         "{releases:#?}"
     );
     let timer = of("tokio::time::Sleep");
-    assert_eq!(timer.by, ["(a timer)"], "{releases:#?}");
+    assert_eq!(timer.by, [Frame::Timer], "{releases:#?}");
     assert!(!lock.is_of_task && !timer.is_of_task, "{releases:#?}");
 }
 
@@ -308,7 +311,7 @@ async fn a_task_that_held_the_lock_is_told_from_requests() {
     let mut of_tasks = releases.iter().filter(|release| release.is_of_task);
     let is_holder = |release: &Release| {
         let mut by = release.by.iter();
-        by.any(|frame| frame.starts_with("lifecycle::holds (tests/lifecycle.rs:"))
+        by.any(|frame| frame.function() == Some("lifecycle::holds") && frame.line().is_some())
     };
     assert!(of_tasks.next().is_some_and(is_holder), "{releases:#?}");
     assert!(of_tasks.all(is_holder), "{releases:#?}");

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions, WaitKind};
+use await_profile::{AwaitProfiler, Frame, Frames, Profile, ProfileOptions, WaitKind, path};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -69,13 +69,13 @@ fn assert_waits(profiles: &[Profile], handler: &str, primitive: &str) {
         let shares = profile.shares(Frames::Own);
         let places = shares
             .iter()
-            .filter(|share| !share.frames[1].starts_with('('));
+            .filter(|share| share.frames[0].function().is_some());
         let waiting: f64 = places.clone().map(|share| share.share).sum();
         let right: f64 = places
             .filter(|share| {
-                share.frames[0] == "GET /"
-                    && share.frames[1].starts_with(&handler)
-                    && share.frames.last().is_some_and(|leaf| leaf == primitive)
+                share.route == "GET /"
+                    && share.frames[0].to_string().starts_with(&handler)
+                    && share.frames.last().is_some_and(|leaf| *leaf == primitive)
             })
             .map(|share| share.share)
             .sum();
@@ -278,7 +278,7 @@ fn who_waits_for_a_blocking_thread_is_told_from_who_waits_for_a_task() {
         ("GET /task", WaitKind::Task),
     ] {
         let places = profile.shares(Frames::Own);
-        let place = places.iter().find(|place| place.frames[0] == route);
+        let place = places.iter().find(|place| place.route == route);
         let wait = place.unwrap().wait.unwrap();
         assert_eq!(wait.kind, expected, "{}", profile.folded(Frames::Own));
     }
@@ -295,11 +295,8 @@ fn of_many_waits_at_once_those_without_a_stack_have_their_part() {
         let shares = profile.shares(Frames::Own);
         let of_all = |leaf: &str| {
             let there = shares.iter().filter(|share| {
-                let is_below = share
-                    .frames
-                    .iter()
-                    .any(|at| at == "(one of 20 waits at once)");
-                is_below && share.frames.last().is_some_and(|last| last.contains(leaf))
+                let is_below = share.frames.contains(&Frame::Several(20));
+                is_below && share.frames.last().is_some_and(|last| *last == leaf)
             });
             there.map(|share| share.share).sum::<f64>()
         };
@@ -386,7 +383,7 @@ fn members_of_a_set_that_nobody_polls_are_told_with_who_woke_them() {
     let [first, ..] = unpolled.as_slice() else {
         panic!("{}", profile.folded(Frames::Own));
     };
-    let has = |frames: &[String], name: &str| frames.iter().any(|frame| frame.contains(name));
+    let has = |frames: &[Frame], name: &str| path(frames).contains(name);
     assert!(
         first.requests >= 3 && first.requests <= first.of_requests,
         "{first:?}"
@@ -405,11 +402,6 @@ fn members_of_a_set_that_nobody_polls_are_told_with_who_woke_them() {
         "{first:?}"
     );
     assert!(first.longest_ms.is_some_and(|ms| ms > 1.0), "{first:?}");
-    let remarks = profile.remarks();
-    assert!(
-        remarks[0].says.contains("were not polled for up to"),
-        "{remarks:?}"
-    );
 
     let pool = Arc::new(Semaphore::new(3));
     let profile = profile_of_repeated(move || one_after_the_other(pool.clone()));
@@ -438,8 +430,7 @@ fn a_future_that_a_select_leaves_behind_in_the_queue_of_a_lock_is_told() {
     let profile = profile_of_repeated(move || leaves_behind(lock.clone()));
     let unpolled = profile.unpolled();
     let is_it = |unpolled: &await_profile::Unpolled| {
-        let [frames, instead] =
-            [&unpolled.frames, &unpolled.instead].map(|frames| frames.join(";"));
+        let [frames, instead] = [&unpolled.frames, &unpolled.instead].map(|frames| path(frames));
         frames.contains("waits::a_future_that_a_select")
             && frames.ends_with("tokio::sync::Mutex::lock")
             && instead.contains("waits::processes")
@@ -454,23 +445,4 @@ fn a_future_that_a_select_leaves_behind_in_the_queue_of_a_lock_is_told() {
     let lock = Arc::new(Mutex::new(()));
     let profile = profile_of_repeated(move || polls_on(lock.clone()));
     assert_eq!(profile.unpolled(), []);
-}
-
-/// Half of the samples are of the timer of `timeout`, which waits at the same time.
-#[test]
-fn a_lock_that_is_waited_for_with_a_time_out_has_all_of_the_time() {
-    async fn patient(lock: Arc<Mutex<()>>) {
-        let long = Duration::from_secs(60);
-        let Ok(_held) = tokio::time::timeout(long, lock.lock()).await else {
-            return;
-        };
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    let lock = Arc::new(Mutex::new(()));
-    let profile = profile_of_repeated(move || patient(lock.clone()));
-    let remarks = profile.remarks();
-    let first = remarks.first().expect("most wait for the lock");
-    let kind = first.wait.map(|wait| wait.kind);
-    assert_eq!(kind, Some(WaitKind::Lock), "{remarks:?}");
-    assert!(first.share > 0.6, "{remarks:?}");
 }

@@ -22,6 +22,6 @@ async fn a_watched_task_is_in_the_profile_of_the_profiler_that_was_armed_first()
     let options = ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(1000);
     let profile = first.profile(options).await.unwrap();
     let shares = profile.shares(Frames::Own);
-    assert!(shares.iter().all(|share| share.frames[0] == "sockets"));
+    assert!(shares.iter().all(|share| share.route == "sockets"));
     assert!(profile.routes()[0].is_part, "it is no request");
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 #[cfg(feature = "flamegraph")]
 use await_profile::{FlamegraphError, FlamegraphOptions};
-use await_profile::{Frames, Profile};
-use diagnosis::{Addresses, Report, printable};
+use await_profile::{Frames, Profile, Summary};
+use diagnosis::{Addresses, Finding, Report, printable};
 use http::header::{self, HeaderMap, HeaderName};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
 use crate::cpu_profile::CpuProfile;
@@ -430,6 +430,19 @@ async fn last_await_profile(
     written(move || waits_response(&profile, format, request.all)).await
 }
 
+/// An await profile as data, with what the rules find in it.
+#[derive(Serialize)]
+struct WithFindings {
+    #[serde(flatten)]
+    summary: Summary,
+    findings: Vec<Finding>,
+}
+
+/// Returns what the rules find in an await profile alone.
+fn findings(summary: &Summary) -> Vec<Finding> {
+    Report::of_requests(summary.clone().into_requests(), summary.seconds)
+}
+
 fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Answer, EndpointError> {
     let frames = if all { Frames::All } else { Frames::Own };
     let answer = match format {
@@ -440,7 +453,11 @@ fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Answer
             }
             Answer::text(printable(&folded))
         }
-        Format::Json => Answer::json(&profile.summary())?,
+        Format::Json => {
+            let summary = profile.summary();
+            let findings = findings(&summary);
+            Answer::json(&WithFindings { summary, findings })?
+        }
         Format::Pprof => Answer::attachment("await.pb.gz", profile.pprof(frames)),
         Format::Svg => Answer::svg(drawn_waits(profile, frames)?),
     };
@@ -492,7 +509,11 @@ fn why_empty(profile: &Profile) -> String {
 
 #[cfg(feature = "flamegraph")]
 fn drawn_waits(profile: &Profile, frames: Frames) -> Result<String, EndpointError> {
-    let options = FlamegraphOptions::default().frames(frames);
+    let findings = findings(&profile.summary());
+    let legend = findings.into_iter().map(|finding| finding.says);
+    let options = FlamegraphOptions::default()
+        .frames(frames)
+        .legend(legend.collect());
     profile.flamegraph(&options).map_err(|error| match error {
         FlamegraphError::Empty => EndpointError::NoRequests(why_empty(profile)),
         other => EndpointError::failed(other),

@@ -36,10 +36,14 @@ pub(crate) struct Heartbeat {
 impl Heartbeat {
     /// Returns a sentence on the runtimes that it may not watch, if there are any.
     pub(crate) fn not_watched(&self) -> Option<String> {
-        match self.scope.event_loops_not_watched {
-            Some(1..) => Some(format!("the heartbeat {}", self.scope.watches)),
-            _ => None,
-        }
+        let loops = self
+            .scope
+            .event_loops_not_watched
+            .filter(|loops| *loops > 0)?;
+        Some(format!(
+            "event loops that the heartbeat does not watch: {loops}; if they are runtimes, add them with \
+             DebugEndpoints::runtime"
+        ))
     }
 }
 

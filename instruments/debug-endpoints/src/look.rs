@@ -103,11 +103,11 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     if let Some(waits) = waits {
         let profiler = shared.waits.profiler();
         // The summary adds up many stacks, which takes long.
-        let requests = DESK.run(move |_| evidence::requests(&waits.summary(), &profiler));
+        let requests = DESK.run(move |_| evidence::requests(waits.summary(), &profiler));
         seen.requests = told("await profile", requests.await, not_seen);
     }
     seen.memory = memory.map(memory::Memory::evidence);
-    seen.connections = sockets.map(sockets::Sockets::evidence);
+    seen.connections = sockets.map(|sockets| sockets.seen);
     seen
 }
 

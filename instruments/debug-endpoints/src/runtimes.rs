@@ -161,12 +161,13 @@ fn epoll_descriptors() -> Option<usize> {
 }
 
 /// Names of the endpoints' own threads.
-const OURS: [&str; 12] = [
+const OURS: [&str; 13] = [
     "admin",
     "await-counts",
     "await-profile",
     "cpu-profiles",
     "debug-answers",
+    "descriptors",
     "heartbeat",
     "incident",
     "incidents",

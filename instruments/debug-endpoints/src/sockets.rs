@@ -9,7 +9,7 @@ use std::fmt;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use diagnosis::evidence::{Connections, Peers};
+use diagnosis::evidence::Connections;
 use diagnosis::sockets::{Socket, Watched, namespace_counts, table};
 use diagnosis::{Process, Report};
 use serde::Serialize;
@@ -30,16 +30,8 @@ const PAUSE_OF_TABLE: u32 = 50;
 /// The connections of this process during some time.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Sockets {
-    seconds: f64,
-    /// Number of looks at the descriptors.
-    looks: u32,
-    /// Connections that the whole network namespace opened and accepted in this time, by the kernel's count.
-    namespace_opened: Option<u64>,
-    namespace_accepted: Option<u64>,
-    /// Addresses to which this process connects.
-    upstreams: Vec<Peers>,
-    /// Ports on which this process accepts connections.
-    listeners: Vec<Peers>,
+    #[serde(flatten)]
+    pub(crate) seen: Connections,
     /// Findings, each in lines.
     says: Vec<String>,
 }
@@ -60,29 +52,8 @@ fn own_sockets() -> Option<Vec<Socket>> {
 
 impl Sockets {
     fn of(seen: Connections) -> Self {
-        let mut sockets = Self {
-            seconds: seen.seconds,
-            looks: seen.looks,
-            namespace_opened: seen.namespace_opened,
-            namespace_accepted: seen.namespace_accepted,
-            upstreams: seen.upstreams,
-            listeners: seen.listeners,
-            says: Vec::new(),
-        };
-        sockets.says = Report::of_connections(sockets.clone().evidence());
-        sockets
-    }
-
-    /// Returns the figures that the rules judge.
-    pub(crate) fn evidence(self) -> Connections {
-        Connections {
-            seconds: self.seconds,
-            looks: self.looks,
-            namespace_opened: self.namespace_opened,
-            namespace_accepted: self.namespace_accepted,
-            upstreams: self.upstreams,
-            listeners: self.listeners,
-        }
+        let says = Report::of_connections(seen.clone());
+        Self { seen, says }
     }
 }
 
@@ -92,8 +63,8 @@ impl fmt::Display for Sockets {
             writeln!(f, "{finding}\n")?;
         }
         for (title, of_side) in [
-            ("connects to", &self.upstreams),
-            ("accepts on", &self.listeners),
+            ("connects to", &self.seen.upstreams),
+            ("accepts on", &self.seen.listeners),
         ] {
             let heads = "open   most  opened  a second  Nagle on  held back  round trip";
             writeln!(f, "{title:<30}{heads}")?;
@@ -115,9 +86,10 @@ impl fmt::Display for Sockets {
         writeln!(
             f,
             "{} looks in {:.1} s. Opened: at least. Held back: of the looks at which a connection had something queued.",
-            self.looks, self.seconds
+            self.seen.looks, self.seen.seconds
         )?;
-        if let (Some(opened), Some(accepted)) = (self.namespace_opened, self.namespace_accepted) {
+        let counts = (self.seen.namespace_opened, self.seen.namespace_accepted);
+        if let (Some(opened), Some(accepted)) = counts {
             writeln!(
                 f,
                 "All processes of this network namespace together opened {opened} connections and accepted {accepted}."

@@ -161,6 +161,28 @@ fn a_stall_is_recorded_while_it_lasts_with_its_line() {
     );
 }
 
+#[test]
+fn a_look_sees_requests_while_the_evidence_of_an_incident_is_taken() {
+    let _alone = ALONE.lock();
+    let service = Service::start(Incidents::new(), |app| app.route("/stall", get(stalls)));
+    let _request = service.send("/stall");
+    // It is listed before its evidence is complete.
+    let end = Instant::now() + Duration::from_secs(100);
+    while ask(service.admin, "/debug/incidents?format=json")
+        .text()
+        .trim()
+        == "[]"
+    {
+        assert!(Instant::now() < end, "no incident");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let look = ask(service.admin, "/debug/look?seconds=1&format=json").text();
+    let look: Value = serde_json::from_str(&look).expect("JSON");
+    let not_seen = look["not_seen"].to_string();
+    assert!(!not_seen.contains("await profile"), "{look}");
+    assert!(look["in_flight"].is_number(), "requests were seen: {look}");
+}
+
 static ACCOUNT: Mutex<u64> = Mutex::new(100);
 
 /// Waits for a lock that somebody holds who waits for this.

@@ -105,9 +105,7 @@ fn assert_tail(admin: SocketAddr, name: &str) -> Value {
     let summary = ask(admin, "/debug/await/last?format=json").text();
     let summary: Value = serde_json::from_str(&summary).expect("JSON");
     let places = summary["places"].as_array().expect("places");
-    let most = places
-        .iter()
-        .find(|place| place["frames"][0] == "GET /item");
+    let most = places.iter().find(|place| place["route"] == "GET /item");
     let most = &most.expect("the route was seen")["frames"];
     assert_ne!(*most, first["frames"], "{summary}");
     item

@@ -5,14 +5,15 @@ mod file;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ecosystem::{BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind};
+pub use ecosystem::{
+    Answers, Frame, Line, Place, Release, Requests, Route, Sequence, Unpolled, innermost_line, path,
+};
 use serde::{Deserialize, Serialize};
 
 pub use file::{Addresses, Unreadable};
 
-use crate::threads::seen::{Inside, client_made_at, in_other_tasks, inside};
 use crate::threads::{CpuSamples, ThreadProfile};
-use crate::thresholds::{FEWEST_ENDED, LITTLE_MEMORY, LIVED, MOMENTS_OF_RISE, MUCH_OF_ALL, STEADY};
+use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
 
 /// Place from which a process is observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,16 +90,6 @@ impl Evidence {
         }
     }
 
-    /// Returns where tasks that are no requests run or are blocked, or `None` if that was hardly seen.
-    pub(crate) fn other_tasks(&self) -> Option<Inside> {
-        in_other_tasks(self.threads.as_deref(), self.cpu.as_deref())
-    }
-
-    /// Returns where threads run a function of the service and all that it calls, or `None` if that was hardly seen.
-    pub(crate) fn inside(&self, function: &str) -> Option<Inside> {
-        inside(self.threads.as_deref(), self.cpu.as_deref(), function)
-    }
-
     /// Returns the number of connections to other services that were open at once; 1 if that is not known.
     pub fn open_upstreams(&self) -> usize {
         let mut open = 0;
@@ -114,37 +105,6 @@ impl Evidence {
             Some(connections) => &connections.upstreams,
             None => &[],
         }
-    }
-
-    /// Returns the longest time for which a thread that runs requests did not yield, in CPU seconds of its own: the time in
-    /// which it waited for a CPU is not the code's.
-    pub(crate) fn held(&self) -> f64 {
-        let mut longest = 0.0_f64;
-        for runtime in &self.runtimes {
-            for held in &runtime.held_worst {
-                longest = longest.max(*held);
-            }
-        }
-        longest * self.cpu_share()
-    }
-
-    /// Returns the longest CPU time, in seconds, for which a thread that runs requests was seen in this function without a
-    /// pause, by samples of the CPU time; `None` without such samples.
-    pub(crate) fn held_at(&self, function: Option<&str>) -> Option<f64> {
-        let mut longest = 0.0_f64;
-        for thread in self.cpu.as_deref()?.run_requests() {
-            for hold in &thread.holds {
-                if function.is_some_and(|function| hold.place.starts_with(function)) {
-                    longest = longest.max(hold.cpu_s);
-                }
-            }
-        }
-        Some(longest)
-    }
-
-    /// Returns where threads that run requests make clients, if one was seen to.
-    pub(crate) fn client_made_at(&self) -> Option<String> {
-        client_made_at(self.threads.as_deref()?)
     }
 
     /// Returns the share of the time in which threads that run requests had a CPU, of the time in which they wanted one;
@@ -165,283 +125,6 @@ pub struct NamedProcess {
     pub pid: u32,
     /// Its name, as the system keeps it.
     pub name: String,
-}
-
-/// Requests during some time.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Requests {
-    /// Requests in flight, averaged over time.
-    pub in_flight: f64,
-    /// Samples of requests; each is of one that was in flight, chosen at random.
-    pub samples: u64,
-    /// Connections that were upgraded to another protocol since the process began, such as `WebSockets`.
-    pub upgraded: u64,
-    /// Routes, and bodies of answers, with most requests in flight first.
-    pub routes: Vec<Route>,
-    /// Places where requests were, the one with most requests first.
-    pub places: Vec<Place>,
-    /// Code that released what requests waited for; for each place the largest share first.
-    pub releases: Vec<Release>,
-    /// Waits of one request that follow each other at different places.
-    pub sequences: Vec<Sequence>,
-    /// Futures that requests held and did not poll.
-    pub unpolled: Vec<Unpolled>,
-}
-
-/// One route.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Route {
-    /// Its name.
-    pub name: String,
-    /// True if this counts parts of requests, such as bodies of answers or waits for a service, and not whole requests.
-    pub is_part: bool,
-    /// Requests in flight, averaged over time.
-    pub in_flight: f64,
-    /// Requests that had an answer.
-    pub finished: u64,
-    /// Requests that were dropped before they had an answer, as when their clients leave.
-    pub dropped: u64,
-    /// Mean time after which requests were dropped, in milliseconds.
-    pub dropped_after_ms: Option<f64>,
-    /// Answers by status.
-    pub answers: Answers,
-    /// Median time of the requests that were timed in the last minute.
-    pub median_ms: Option<f64>,
-    /// The longest time of a request that was measured.
-    pub longest_ms: Option<f64>,
-    /// The longest time, in seconds, in which requests were in flight and none finished.
-    pub standstill: f64,
-}
-
-impl Route {
-    /// Returns the number of requests that ended: those with an answer, and those that were dropped before.
-    pub fn ended(&self) -> u64 {
-        self.finished + self.dropped
-    }
-
-    /// Returns the mean time of a request over `seconds`, in milliseconds, by [Little's law]: requests in flight are a
-    /// rate times a time. The law needs as many requests to end as begin. So this is `None` if none finished, or if the
-    /// result is longer than any request lived. It is also `None` if few ended and the result is longer than the
-    /// observation.
-    ///
-    /// [Little's law]: https://doi.org/10.1287/opre.9.3.383
-    pub fn mean_ms(&self, seconds: f64) -> Option<f64> {
-        let ended = self.ended();
-        let ms = self.in_flight * seconds * 1e3 / ended.max(1) as f64;
-        let is_seen = ms <= seconds * 1e3 || ended >= FEWEST_ENDED;
-        let has_lived = self.longest_ms.is_none_or(|longest| ms <= LIVED * longest);
-        (self.finished > 0 && is_seen && has_lived).then_some(ms)
-    }
-}
-
-/// Numbers of answers by the class of their HTTP status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Answers {
-    /// 101.
-    pub upgraded: u64,
-    /// 2xx.
-    pub successful: u64,
-    /// 3xx.
-    pub redirected: u64,
-    /// 4xx.
-    pub client_errors: u64,
-    /// 5xx.
-    pub server_errors: u64,
-    /// Errors with status 408 or 504: a time limit expired.
-    pub timed_out: u64,
-    /// Errors with status 429 or 503: there was no room.
-    pub refused: u64,
-}
-
-impl Answers {
-    /// Adds the counts of `other`.
-    pub fn add(&mut self, other: Self) {
-        self.upgraded += other.upgraded;
-        self.successful += other.successful;
-        self.redirected += other.redirected;
-        self.client_errors += other.client_errors;
-        self.server_errors += other.server_errors;
-        self.timed_out += other.timed_out;
-        self.refused += other.refused;
-    }
-}
-
-/// Place where requests were.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Place {
-    /// The route.
-    pub route: String,
-    /// Frames from the handler inwards, the service's own with file and line; the last is what is waited for.
-    pub frames: Vec<String>,
-    /// The well-known wait.
-    #[serde(with = "file::by_name")]
-    pub wait: Option<Wait>,
-    /// Requests there, averaged over time.
-    pub in_flight: f64,
-    /// Number of waits in a row for the same thing at that line.
-    pub in_a_row: Option<f64>,
-    /// True if the request usually waits for something else between these waits: they are separate calls, not pieces of
-    /// one answer.
-    pub is_asked_anew: bool,
-    /// Share of the time in which no request was there, from 0 to 1.
-    pub absent: f64,
-}
-
-impl Place {
-    /// Returns the innermost line of the service's own code.
-    pub fn line(&self) -> Option<&str> {
-        innermost_line(&self.frames)
-    }
-
-    /// Returns the line, or the last frame if no line is known.
-    pub(crate) fn anchor(&self) -> &str {
-        let last = self.frames.last().map_or("", String::as_str);
-        self.line().unwrap_or(last)
-    }
-
-    /// Returns whether the request waits for something else at the same time.
-    pub fn is_one_of_several(&self) -> bool {
-        self.frames
-            .iter()
-            .any(|frame| frame.starts_with(ONE_OF_SEVERAL))
-    }
-
-    /// Returns the kind of the wait, if it is well known.
-    pub fn kind(&self) -> Option<WaitKind> {
-        self.wait.map(|wait| wait.kind)
-    }
-
-    /// Returns the name of what is waited for, if it is well known.
-    pub(crate) fn what(&self) -> Option<&'static str> {
-        self.wait.map(|wait| wait.what)
-    }
-}
-
-/// Returns the innermost of these frames that is a line of the service's own code.
-pub(crate) fn innermost_line(frames: &[String]) -> Option<&str> {
-    let mut lines = frames.iter().rev().map(String::as_str);
-    lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
-}
-
-/// Two waits of one request, one after the other.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Sequence {
-    /// The route.
-    pub route: String,
-    /// Frames of the wait.
-    pub frames: Vec<String>,
-    /// Frames of the other place at which the request waited next.
-    pub next: Vec<String>,
-    /// Share of the waits at `frames` after which the request next waited at `next`, from 0 to 1.
-    pub share: f64,
-}
-
-/// Code that released what requests waited for at a place.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Release {
-    /// The route of the requests that waited.
-    pub route: String,
-    /// Frames of the place where they waited.
-    pub frames: Vec<String>,
-    /// Frames of the code that released it, outermost first.
-    pub by: Vec<String>,
-    /// Share of the waits there that this code ended, from 0 to 1.
-    pub share: f64,
-    /// True if tasks ran this code, and no request.
-    pub is_of_task: bool,
-    /// Number of tasks that ran this code then; 0 if that is not known.
-    pub tasks: usize,
-    /// Number of waits whose end was seen.
-    pub wakes: usize,
-    /// Time between two ends, in milliseconds, than which a tenth of the times are shorter; `None` if there are few.
-    pub short_gap_ms: Option<f64>,
-}
-
-/// Futures that requests hold and do not poll while they await something else.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Unpolled {
-    /// Frames at which those futures wait, from the route inwards.
-    pub frames: Vec<String>,
-    /// Frames that the request awaited instead, from the route inwards.
-    pub instead: Vec<String>,
-    /// The code that woke one of them in vain.
-    pub woken_by: Vec<String>,
-    /// Requests in which this was seen.
-    pub requests: u64,
-    /// Requests that were checked for it.
-    pub of_requests: u64,
-    /// The longest time for which such a future was not polled, in milliseconds.
-    pub longest_ms: Option<f64>,
-}
-
-impl Requests {
-    /// Returns the routes that count whole requests, and not parts of them.
-    pub fn whole(&self) -> impl Iterator<Item = &Route> {
-        self.routes.iter().filter(|route| !route.is_part)
-    }
-
-    /// Returns the places of a kind at each of which many of all requests in flight are.
-    pub(crate) fn crowded(&self, kind: WaitKind) -> impl Iterator<Item = &Place> {
-        let many = MUCH_OF_ALL * self.in_flight;
-        self.places
-            .iter()
-            .filter(move |place| place.in_flight >= many && place.kind() == Some(kind))
-    }
-
-    /// Returns the number of requests that had an answer.
-    pub fn finished(&self) -> u64 {
-        self.whole().map(|route| route.finished).sum()
-    }
-
-    /// Returns the number of requests that were dropped before they had an answer.
-    pub fn dropped(&self) -> u64 {
-        self.whole().map(|route| route.dropped).sum()
-    }
-
-    /// Returns the share of requests whose clients left, before the answer or during its body.
-    pub fn left_share(&self) -> f64 {
-        let left: u64 = self.routes.iter().map(|route| route.dropped).sum();
-        left as f64 / (self.dropped() + self.finished()).max(1) as f64
-    }
-
-    /// Returns the answers of all routes.
-    pub fn answers(&self) -> Answers {
-        let mut all = Answers::default();
-        for route in self.whole() {
-            all.add(route.answers);
-        }
-        all
-    }
-
-    /// Returns the route of this name.
-    pub fn route(&self, name: &str) -> Option<&Route> {
-        self.routes.iter().find(|route| route.name == name)
-    }
-
-    /// Returns the share of the waits at a place that a timer ended.
-    pub(crate) fn ended_by_timer(&self, place: &Place) -> f64 {
-        let mut share = 0.0;
-        for release in &self.releases {
-            let is_here = release.route == place.route && release.frames == place.frames;
-            if is_here && release.by == [BY_TIMER] {
-                share += release.share;
-            }
-        }
-        share
-    }
-
-    /// Returns the code that released most of the requests at a place, if it is known.
-    pub fn release_of(&self, place: &Place) -> Option<&Release> {
-        let mut releases = self.releases.iter();
-        releases.find(|release| release.route == place.route && release.frames == place.frames)
-    }
 }
 
 /// One async runtime.

@@ -4,11 +4,13 @@
 //! threads, which a CPU profile never sees. [`threads::ThreadProfile`] is the result.
 //!
 //! [`Evidence`] holds all observations of a process as plain data. [`Report::new`] judges it by all rules: a rule is a
-//! function from evidence to [`Finding`]s. All numbers of the rules are in [`thresholds`]. [`Neighbours`] measures the
-//! CPU time of other programs, and [`Process`] names the process.
+//! function from facts to sightings, and a table has the words, the level and the rank of the [`Finding`] that each becomes.
+//! All numbers of the rules are in [`thresholds`]. [`Neighbours`] measures the CPU time of other programs, and [`Process`]
+//! names the process.
 
 pub mod descriptors;
 pub mod evidence;
+mod facts;
 mod finding;
 pub mod maps;
 mod neighbours;
@@ -24,7 +26,7 @@ mod waiting;
 
 pub use ecosystem::printable;
 pub use evidence::{Addresses, Evidence, Unreadable};
-pub use finding::{Finding, Level, Words};
+pub use finding::{Finding, Level};
 pub use neighbours::Neighbours;
 pub use process::Process;
 pub use report::{Report, WithText};

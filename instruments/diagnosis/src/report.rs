@@ -6,10 +6,13 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::evidence::{Answers, Connections, Evidence, Place, Requests, Route, View};
+use crate::evidence::{Answers, Connections, Evidence, Line, Place, Requests, Route, View, path};
+use crate::facts::Facts;
 use crate::finding::{Finding, Level};
-use crate::rules::{after, is_inside, judge};
+use crate::rules::{TOLD_BY_FAULTS, judge};
+use crate::threads::Places;
 use crate::thresholds::{CPU_LOST, FEWEST_ENDED, LISTED, MANY_WORKERS, MUCH_OF_ALL, TOLD_OF_ALL};
+use crate::waiting::is_inside;
 
 /// Most causes that a report names.
 const MOST_FINDINGS: usize = 4;
@@ -49,7 +52,7 @@ pub struct Report {
     pub notes: Vec<Finding>,
     /// Places at which threads run tasks that are no requests.
     #[serde(skip)]
-    other_tasks: Option<String>,
+    other_tasks: Option<Places>,
     /// The line of the service at which requests spend much of their time, if there is one.
     inside: Option<String>,
     /// Places where requests spend their time, which need not be wrong.
@@ -73,9 +76,9 @@ struct Outcomes {
     finished: u64,
     /// Requests that were given up before they had an answer.
     dropped: u64,
-    /// Mean time after which they were given up, in words: ` after 250 ms on average`.
+    /// Mean time after which they were given up, in milliseconds.
     #[serde(skip)]
-    dropped_after: String,
+    dropped_after_ms: Option<f64>,
     answers: Answers,
     /// Connections that were upgraded to another protocol since the process began.
     upgraded: u64,
@@ -90,7 +93,7 @@ impl Outcomes {
         Self {
             finished: requests.finished(),
             dropped: requests.dropped(),
-            dropped_after: after(requests),
+            dropped_after_ms: requests.dropped_after_ms(),
             answers: requests.answers(),
             upgraded: requests.upgraded,
             in_flight: requests.in_flight,
@@ -109,7 +112,8 @@ impl Outcomes {
 impl Report {
     /// Judges the evidence by all rules. This takes a while, because it adds up many stacks.
     pub fn new(evidence: &Evidence) -> Self {
-        let mut all = judge(evidence);
+        let facts = Facts::of(evidence);
+        let mut all = judge(&facts);
         all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let (mut findings, mut bounds, mut waits, mut notes) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -124,7 +128,7 @@ impl Report {
         findings.truncate(MOST_FINDINGS);
         if !findings.is_empty() {
             // A finding already says what the threads do.
-            waits.retain(|wait| !matches!(wait.kind, "running" | "ready"));
+            waits.retain(|wait| !TOLD_BY_FAULTS.contains(&wait.kind));
         }
         let outcomes = evidence.requests.as_ref();
         let none = Requests::default();
@@ -132,9 +136,8 @@ impl Report {
         let is_cpu_limit = evidence.is_cpu_limit();
         let mut computing = None;
         if is_cpu_limit && let Some(threads) = &evidence.threads {
-            computing = threads.computing();
+            computing = threads.computing().map(|places| places.to_string());
         }
-        let others = evidence.other_tasks();
         let mut workers = 0;
         for runtime in &evidence.runtimes {
             workers += runtime.held_worst.len();
@@ -154,8 +157,8 @@ impl Report {
             bounds,
             waits,
             notes,
-            other_tasks: others.map(|others| others.places),
-            inside: inside(requests),
+            other_tasks: facts.other_tasks.map(|others| others.places),
+            inside: inside(requests).map(Line::to_string),
             spent: spent(evidence, requests),
             not_seen: evidence.not_seen.clone(),
         }
@@ -165,6 +168,16 @@ impl Report {
     pub fn with_text(self) -> WithText {
         let text = self.to_string();
         WithText { report: self, text }
+    }
+
+    /// Returns the findings on requests alone, which were watched for `seconds`.
+    pub fn of_requests(requests: Requests, seconds: f64) -> Vec<Finding> {
+        let report = Self::new(&Evidence {
+            seconds,
+            requests: Some(requests),
+            ..Evidence::default()
+        });
+        [report.findings, report.bounds, report.waits].concat()
     }
 
     /// Returns the findings on connections alone, in lines.
@@ -218,10 +231,12 @@ impl Report {
         }
         if outcomes.dropped > 0 {
             head = format!(
-                "{head}, and {} were given up{}",
-                figures::count(outcomes.dropped as f64),
-                outcomes.dropped_after
+                "{head}, and {} were given up",
+                figures::count(outcomes.dropped as f64)
             );
+            if let Some(ms) = outcomes.dropped_after_ms {
+                head = format!("{head} after {} on average", figures::duration(ms));
+            }
         }
         if let Some(ms) = outcomes.latency_ms {
             head = format!(
@@ -353,13 +368,20 @@ impl fmt::Display for Report {
             writeln!(f, "Wait: {}", wait.lines(self.view))?;
         }
         for note in &self.notes {
-            writeln!(f, "Note: {}", note.lines(self.view))?;
+            writeln!(f, "Note: {} {}", note.headline, note.fix)?;
         }
-        for spent in &self.spent {
-            writeln!(f, "{spent}.")?;
+        // A fault says where requests are.
+        if self.findings.is_empty() {
+            for spent in &self.spent {
+                writeln!(f, "{spent}.")?;
+            }
         }
         for not_seen in &self.not_seen {
-            writeln!(f, "Not seen: {not_seen}")?;
+            // One line each; the data has the rest.
+            let first = not_seen
+                .split_once(". ")
+                .map_or(&**not_seen, |(first, _)| first);
+            writeln!(f, "Not seen: {first}")?;
         }
         Ok(())
     }
@@ -391,8 +413,8 @@ fn mean_latency(requests: &Requests, seconds: f64) -> Option<f64> {
 }
 
 /// Returns the line with most requests of all routes, if it has a large share and the wait there is inside the service.
-fn inside(requests: &Requests) -> Option<String> {
-    let mut lines: Vec<(&str, f64)> = Vec::new();
+fn inside(requests: &Requests) -> Option<&Line> {
+    let mut lines: Vec<(&Line, f64)> = Vec::new();
     for place in &requests.places {
         let Some(line) = place.line() else { continue };
         if place.kind().is_some_and(|kind| !is_inside(kind)) || runs_along(place) {
@@ -407,7 +429,7 @@ fn inside(requests: &Requests) -> Option<String> {
     if in_flight < MUCH_OF_ALL * requests.in_flight {
         return None;
     }
-    Some(line.to_owned())
+    Some(line)
 }
 
 /// Returns whether a timer runs beside another wait, which says more.
@@ -436,7 +458,7 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
             "{:.0} % of the requests in flight are in {} > {}{each}",
             share * 100.0,
             place.route,
-            place.frames.join(" > ")
+            path(&place.frames)
         );
         // A state has no line; the threads tell more.
         if place.line().is_none()
@@ -455,7 +477,7 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{evidence, place, route};
+    use crate::testing::{evidence, frames, place, route};
 
     const LINE: &str = "bin::render (src/render.rs:40)";
 
@@ -583,8 +605,8 @@ mod tests {
                 evidence(&[route("GET /", 8.0, 1000)], &[place("GET /", &waits, 8.0)]);
             evidence.requests.as_mut().unwrap().releases = vec![crate::evidence::Release {
                 route: "GET /".to_owned(),
-                frames: waits.map(str::to_owned).to_vec(),
-                by: vec!["shop::write (src/audit.rs:33)".to_owned()],
+                frames: frames(&waits),
+                by: frames(&["shop::write (src/audit.rs:33)"]),
                 share: 1.0,
                 tasks: 1,
                 wakes: 1000,

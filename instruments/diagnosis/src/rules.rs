@@ -1,4 +1,4 @@
-//! The rules: each looks at the evidence and returns what it finds.
+//! The rules: each checks the facts and returns typed sightings, which become findings by the table of their words.
 
 mod blocked_worker;
 mod calls;
@@ -21,141 +21,27 @@ mod rare_hold;
 mod runtimes;
 mod sqlite;
 mod sqlite_computes;
+mod table;
 mod unpolled;
 mod waits;
 mod waits_for_itself;
 mod why;
 
-pub(crate) use elsewhere::is_inside;
-pub(crate) use endings::after;
-
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Level};
+use crate::facts::Facts;
+use crate::finding::{Finding, Level, Sighting};
 use crate::thresholds::BELOW_CAUSE;
+use table::{EXPLAINS, Effect};
 
-/// A rule: its name, and what it finds.
-type Rule = (&'static str, fn(&Evidence) -> Vec<Finding>);
+pub(crate) use table::TOLD_BY_FAULTS;
 
-/// How the report treats a finding that another one explains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
-    /// It is left out, wherever it is.
-    Drops,
-    /// It is left out if both are about one place.
-    DropsThere,
-    /// It is left out, unless it is the surer of the two.
-    DropsLesser,
-    /// It is told after its cause.
-    RanksBelow,
-}
+/// A rule: what it finds.
+type Rule = fn(&Facts<'_>) -> Vec<Finding>;
 
-/// Findings that follow from others.
-struct Explains {
-    causes: &'static [&'static str],
-    effect: Effect,
-    consequences: &'static [&'static str],
-}
-
-/// Kinds of waits for what another request has.
-const OF_HOLDERS: &[&str] = &[
-    "lock",
-    "pool",
-    "limit",
-    "queue",
-    "new_connection",
-    "database",
-];
-
-/// What follows from what. No rule knows another: the report leaves out what is explained.
-const EXPLAINS: &[Explains] = &[
-    // A thread that does not yield accepts and reads nothing, and tasks pile up.
-    Explains {
-        causes: &["blocked_worker", "computing_worker"],
-        effect: Effect::Drops,
-        consequences: &["accept_queue", "tasks", "unread"],
-    },
-    Explains {
-        causes: &["blocked_worker", "computing_worker"],
-        effect: Effect::DropsLesser,
-        consequences: &["computing_request", "computing_task"],
-    },
-    Explains {
-        causes: &["computing_worker"],
-        effect: Effect::Drops,
-        consequences: &["rare_hold"],
-    },
-    // One computation is told once.
-    Explains {
-        causes: &["rare_hold"],
-        effect: Effect::DropsThere,
-        consequences: &["computing_request", "computing_task"],
-    },
-    Explains {
-        causes: &["full_blocking_pool"],
-        effect: Effect::Drops,
-        consequences: &["unread"],
-    },
-    // A call that is given up closes its connection.
-    Explains {
-        causes: &["calls_given_up", "calls_race"],
-        effect: Effect::Drops,
-        consequences: &["connections"],
-    },
-    Explains {
-        causes: &["stuck", "waits_for_itself", "equal_work"],
-        effect: Effect::DropsThere,
-        consequences: OF_HOLDERS,
-    },
-    Explains {
-        causes: &["single_flight"],
-        effect: Effect::DropsThere,
-        consequences: &["lock"],
-    },
-    // The pool's connections are lent to requests that wait for that statement.
-    Explains {
-        causes: &["pool", "sqlite_computes", "shared_connection"],
-        effect: Effect::DropsThere,
-        consequences: &["database"],
-    },
-    Explains {
-        causes: &["one_in_flight", "one_task", "producer"],
-        effect: Effect::DropsThere,
-        consequences: &["channel", "queue"],
-    },
-    Explains {
-        causes: &["in_a_row", "calls_given_up"],
-        effect: Effect::DropsThere,
-        consequences: &[
-            "answer",
-            "answer_or_stream",
-            "blocking_pool",
-            "database",
-            "lock",
-            "new_connection",
-            "pool",
-        ],
-    },
-    // Clients leave because they queue.
-    Explains {
-        causes: &[
-            "lock",
-            "pool",
-            "limit",
-            "new_connection",
-            "database",
-            "stuck",
-            "waits_for_itself",
-        ],
-        effect: Effect::RanksBelow,
-        consequences: &["given_up"],
-    },
-];
-
-/// Judges the evidence by all rules, and leaves out what is explained.
-pub(crate) fn judge(evidence: &Evidence) -> Vec<Finding> {
+/// Judges the facts by all rules, and leaves out what is explained.
+pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let mut all = Vec::new();
-    for (_, rule) in RULES {
-        all.extend(rule(evidence));
+    for rule in RULES {
+        all.extend(rule(facts));
     }
     unexplained(&all)
 }
@@ -194,54 +80,74 @@ fn effect(cause: &Finding, finding: &Finding) -> Option<Effect> {
     Some(row.effect)
 }
 
-/// All rules. A new one is a file beside this one, and a line here; what it explains is a line above.
+/// All rules. A new one is a file beside this one, and a line here; its words are a row of the table.
 const RULES: &[Rule] = &[
-    ("blocked_worker", blocked_worker::look),
-    ("disk", disk::look),
-    ("computing_worker", computing_worker::look),
-    ("computing_request", computing_request::look),
-    ("computing_task", computing_task::look),
-    ("rare_hold", rare_hold::look),
-    ("stopped", from_outside::stopped),
-    ("busy_thread", from_outside::busy_thread),
-    ("busy_blocking_pool", from_outside::busy_blocking_pool),
-    ("lock_queue", lock_queue::look),
-    ("sqlite", sqlite::look),
-    ("sqlite_computes", sqlite_computes::look),
-    ("full_blocking_pool", runtimes::full_blocking_pool),
-    ("late", runtimes::late),
-    ("uneven_runtimes", runtimes::uneven),
-    ("waits_for_itself", waits_for_itself::look),
-    ("waits", waits::look),
-    ("equal_work", equal_work::look),
-    ("in_a_row", in_a_row::look),
-    ("one_after_another", one_after_another::look),
-    ("producer", producer::look),
-    ("calls_given_up", calls::given_up_by_limit),
-    ("calls_race", calls::race),
-    ("unpolled", unpolled::look),
-    ("one_task", one_task::look),
-    ("elsewhere", elsewhere::look),
-    ("given_up", endings::given_up),
-    ("server_errors", endings::server_errors),
-    ("memory", growth::memory),
-    ("tasks", growth::tasks),
-    ("kept_connections", growth::connections),
-    ("descriptors", growth::descriptors),
-    ("connections", connections::not_used_again),
-    ("nagle", connections::nagle),
-    ("accept_queue", connections::not_accepted),
-    ("unread", connections::not_read),
-    ("shared_connection", connections::shared),
+    |facts| told(blocked_worker::check(facts)),
+    |facts| told(disk::check(facts)),
+    |facts| told(computing_worker::check(facts)),
+    |facts| told(computing_request::check(facts)),
+    |facts| told(computing_task::check(facts)),
+    |facts| told(rare_hold::check(facts)),
+    |facts| told(from_outside::stopped(facts)),
+    |facts| told(from_outside::busy_threads(facts)),
+    |facts| told(from_outside::busy_blocking_pool(facts)),
+    |facts| told(lock_queue::check(facts)),
+    |facts| told(sqlite::check(facts)),
+    |facts| told(sqlite_computes::check(facts)),
+    |facts| told(runtimes::full_blocking_pools(facts)),
+    |facts| told(runtimes::late(facts)),
+    |facts| told(runtimes::uneven(facts)),
+    |facts| told(waits_for_itself::check(facts)),
+    |facts| told(waits::check(facts)),
+    |facts| told(equal_work::check(facts)),
+    |facts| told(in_a_row::check(facts)),
+    |facts| told(one_after_another::check(facts)),
+    |facts| told(producer::check(facts)),
+    |facts| told(calls::given_up_by_limit(facts)),
+    |facts| told(calls::races(facts)),
+    |facts| told(unpolled::check(facts)),
+    |facts| told(one_task::check(facts)),
+    |facts| told(elsewhere::check(facts)),
+    |facts| told(endings::given_up(facts)),
+    |facts| told(endings::server_errors(facts)),
+    |facts| told(growth::memory(facts)),
+    |facts| told(growth::tasks(facts)),
+    |facts| told(growth::connections(facts)),
+    |facts| told(growth::descriptors(facts)),
+    |facts| told(connections::not_used_again(facts)),
+    |facts| told(connections::nagle(facts)),
+    |facts| told(connections::not_accepted(facts)),
+    |facts| told(connections::not_read(facts)),
+    |facts| told(connections::shared(facts)),
 ];
+
+/// Returns the findings of sightings.
+pub(crate) fn told<T: Sighting>(sightings: impl IntoIterator<Item = T>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for sighting in sightings {
+        findings.push(Finding::of(&sighting));
+    }
+    findings
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Words;
 
     fn found(level: Level, kind: &'static str, weight: f64, place: &str) -> Finding {
-        Finding::of(level, kind, weight, "", Words::default()).at(place)
+        let Ok(place) = place.parse();
+        Finding {
+            kind,
+            level,
+            says: String::new(),
+            headline: String::new(),
+            seen: String::new(),
+            cause: String::new(),
+            fix: String::new(),
+            see: "",
+            weight,
+            places: vec![place],
+        }
     }
 
     fn left(all: &[Finding]) -> Vec<&'static str> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecosystem::{Wait, waits};
+use ecosystem::{Frame, Wait, waits};
 
 use crate::evidence::{Evidence, Place, Requests, Route, Runtime};
 use crate::finding::Finding;
@@ -27,13 +27,21 @@ fn wait(leaf: &str) -> Option<Wait> {
 pub(crate) fn place(route: &str, frames: &[&str], in_flight: f64) -> Place {
     Place {
         route: route.to_owned(),
-        frames: frames.iter().map(|frame| (*frame).to_owned()).collect(),
+        frames: self::frames(frames),
         wait: frames.last().and_then(|leaf| wait(leaf)),
         in_flight,
-        in_a_row: None,
-        is_asked_anew: false,
-        absent: 0.0,
+        ..Place::default()
     }
+}
+
+/// Returns frames with these texts.
+pub(crate) fn frames(texts: &[&str]) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    for text in texts {
+        let Ok(frame) = text.parse();
+        frames.push(frame);
+    }
+    frames
 }
 
 /// Returns a route with this many requests in flight and finished.

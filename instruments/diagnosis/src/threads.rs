@@ -25,3 +25,4 @@ pub use linux::{
     Unwinder, open_plain, sample, why_refused,
 };
 pub use profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
+pub use seen::{Places, Spot};

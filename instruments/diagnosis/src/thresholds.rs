@@ -1,94 +1,28 @@
-//! Thresholds and weights of the rules.
+//! Thresholds of the rules. The weights by which findings are ranked are in the rules' table.
 //!
-//! A finding counts if its value is at or above its threshold, or at or below it where that is an upper limit. Its weight ranks it among the findings: above 2, nothing
-//! else can go on; above 1, all requests that pass there wait; below 1, some do.
+//! A finding counts if its value is at or above its threshold, or at or below it where that is an upper limit.
 //!
 //! Each rule's test builds evidence just below a threshold and at it. It expects no finding below, and one at it.
 
-// The await profile's remarks share these.
-pub use ecosystem::thresholds::{
-    FEWEST_ENDED, IN_A_ROW, IN_A_ROW_MS, LISTED, LIVED, PART_OF_SEVERAL, UNPOLLED_REQUESTS,
-};
+pub use ecosystem::thresholds::{FEWEST_ENDED, LIVED};
 
-// Weights.
-
-/// Weight of a process that is stopped: nothing in it runs, whatever else is found.
-pub const STOPPED_WEIGHT: f64 = 4.0;
-/// Weight of threads that run requests and are blocked in a call. Added to it is the blocked share of the worst thread.
-pub const BLOCKED_WORKER_WEIGHT: f64 = 2.0;
-/// Weight of requests that wait for each other.
-pub const WAITERS_HOLD_WEIGHT: f64 = 1.95;
-/// Weight of requests that wait for something that is never given back.
-pub const STUCK_WEIGHT: f64 = 1.9;
-/// Weight of futures that nobody polls.
-pub const UNPOLLED_WEIGHT: f64 = 1.8;
-/// Weight of descriptors that run out.
-pub const DESCRIPTORS_WEIGHT: f64 = 1.75;
-/// Weight of a blocking pool that is full.
-pub const FULL_POOL_WEIGHT: f64 = 1.7;
-/// Weight of work for clients who have left.
-pub const GIVEN_UP_WEIGHT: f64 = 1.6;
 /// Difference in weight between a finding and one that follows from it and is told, too.
 pub const BELOW_CAUSE: f64 = 0.01;
-/// Weight of one connection that many requests share.
-pub const SHARED_CONNECTION_WEIGHT: f64 = 1.3;
-/// Weight of pieces that Nagle's algorithm holds back.
-pub const NAGLE_WEIGHT: f64 = 1.2;
-/// Weight of threads that queue for a lock, or for a database in the process.
-pub const THREAD_QUEUE_WEIGHT: f64 = 1.1;
-/// Weight of computing on threads that run requests, plus half of its share.
-pub const COMPUTING_WEIGHT: f64 = 1.0;
-/// Weight of requests that compute for most of their time.
-pub const COMPUTING_REQUEST_WEIGHT: f64 = 0.85;
-/// Weight of a statement for which `SQLite` computes long.
-pub const SQLITE_WEIGHT: f64 = 0.8;
-/// Weight of tasks that are no requests and compute.
-pub const COMPUTING_TASK_WEIGHT: f64 = 0.8;
-/// Weight of waits for locks, pools and connections, plus half of their share.
-pub const WAIT_WEIGHT: f64 = 1.0;
-/// Weight of waits that follow each other and of waits for a limit, plus half of their share.
-pub const IN_A_ROW_WEIGHT: f64 = 0.9;
-/// Weight of requests that compute the same at once, plus half of their share.
-pub const EQUAL_WORK_WEIGHT: f64 = 1.0;
-/// Weight of calls that are given up by a time limit of their own, or because another one was quicker.
-pub const CALLS_GIVEN_UP_WEIGHT: f64 = 0.95;
-/// Weight of calls one after another, plus half of the share that is saved if they run together.
-pub const ONE_AFTER_ANOTHER_WEIGHT: f64 = 0.6;
-/// Weight of threads that run requests and wait for the disk now and then.
-pub const DISK_WEIGHT: f64 = 0.7;
-/// Weight of one task for which most requests wait.
-pub const ONE_TASK_WEIGHT: f64 = 0.85;
-/// Weight of errors of this service.
-pub const SERVER_ERRORS_WEIGHT: f64 = 0.95;
-/// Weight of a thread that now and then fails to yield for a long time.
-pub const RARE_HOLD_WEIGHT: f64 = 0.95;
-/// Weight of connections to others that are not used again.
-pub const CONNECTIONS_WEIGHT: f64 = 0.9;
-/// Weight of late ticks, where there is no profile of threads.
-pub const LATE_WEIGHT: f64 = 0.9;
-/// Weight of memory that grows.
-pub const MEMORY_WEIGHT: f64 = 0.9;
-/// Weight of a growing number of tasks.
-pub const TASKS_WEIGHT: f64 = 0.8;
-/// Weight of received data that nobody reads.
-pub const UNREAD_WEIGHT: f64 = 0.8;
-/// Weight of received data that nobody reads while a client takes nothing, for which all may wait.
-pub const HELD_BY_CLIENT_WEIGHT: f64 = 1.5;
-/// Weight of threads outside of any runtime that compute all the time.
-pub const BUSY_THREAD_WEIGHT: f64 = 0.75;
-/// Weight of connections that wait to be accepted.
-pub const ACCEPT_WEIGHT: f64 = 0.8;
-/// Weight of runtimes with uneven load, where some are idle.
-pub const UNEVEN_WEIGHT: f64 = 0.7;
-/// Weight of requests that may queue for an HTTP/2 connection, plus half of their share.
-pub const STREAMS_WEIGHT: f64 = 0.5;
-/// Weight of clients that open a connection for each request.
-pub const CLIENTS_WEIGHT: f64 = 0.3;
-/// Weight of clients that take their answers slowly, plus half of their share.
-pub const SLOW_CLIENT_WEIGHT: f64 = 0.2;
 
 // Requests.
 
+/// Smallest share of all requests in flight at which a place is listed.
+pub const LISTED: f64 = 0.1;
+/// Fewest waits of a request for the same thing, one after another, that are reported. One statement and its connection
+/// make fewer.
+pub const IN_A_ROW: f64 = 4.0;
+/// Shortest mean time of the waits in a row, in milliseconds; shorter ones are reads of further parts of one answer.
+pub const IN_A_ROW_MS: f64 = 0.5;
+/// Requests that wait for several things at once (`join!`, `select!`): smallest share of one of these waits that can stand
+/// for all, as a fraction of the largest share.
+pub const PART_OF_SEVERAL: f64 = 0.25;
+/// Fewest requests seen with futures that they do not poll; fewer may be chance.
+pub const UNPOLLED_REQUESTS: u64 = 3;
 /// Smallest share of a route's time at which a wait is a cause.
 pub const MUCH_OF_ROUTE: f64 = 0.4;
 /// Smallest share of a route's time at which a wait that may be on purpose is a cause, such as a wait for a permit.

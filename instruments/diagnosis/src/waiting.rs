@@ -1,9 +1,13 @@
 //! Waits of requests, added up over the routes that meet them at the same line.
 
-use ecosystem::{ONE_OF_SEVERAL, Wait, WaitKind, figures};
+use ecosystem::{Wait, WaitKind, figures};
 
-use crate::evidence::{Evidence, Place, Requests, Route, innermost_line};
-use crate::thresholds::{ABSENT, MUCH_OF_ALL, MUCH_OF_ROUTE, PART_OF_SEVERAL, PASSES_BY, QUEUE};
+use crate::evidence::{
+    Evidence, Frame, Line, Place, Release, Requests, Route, innermost_line, path,
+};
+use crate::thresholds::{
+    ABSENT, AT_WORK, LEAST_MS, MUCH_OF_ALL, MUCH_OF_ROUTE, PART_OF_SEVERAL, PASSES_BY, QUEUE,
+};
 
 /// Requests that wait for the same thing at the same line.
 #[derive(Clone, Debug)]
@@ -12,6 +16,8 @@ pub(crate) struct Waiting {
     pub(crate) wait: Wait,
     /// One place for each route, the one with most requests first.
     pub(crate) places: Vec<Place>,
+    /// The first place's route.
+    pub(crate) route: Route,
     /// Share of these routes' requests that wait there.
     pub(crate) share: f64,
     /// Share of all requests.
@@ -26,12 +32,28 @@ pub(crate) struct Waiting {
     pub(crate) ended: u64,
     /// Number of such waits in a row within a request.
     pub(crate) in_a_row: Option<f64>,
+    /// Code that ended most of the waits at the first place, if it is known.
+    pub(crate) release: Option<Release>,
+    /// Share of the waits at the first place that a timer ended.
+    pub(crate) ended_by_timer: f64,
+    /// Line at which a task that is no request gives back what these wait for, and the share of the waits that ended so.
+    /// `None` if requests alone are known to give it back.
+    pub(crate) holder: Option<(Line, f64)>,
+    /// Place where other requests of the route are, past this wait. A place in a line before it is not past it.
+    pub(crate) past: Option<Place>,
 }
 
 impl Waiting {
     /// Returns whether much of the time of its routes, or of all requests, goes to this wait.
     pub(crate) fn is_much(&self) -> bool {
         self.share >= MUCH_OF_ROUTE || self.share_of_all >= MUCH_OF_ALL
+    }
+
+    /// Returns whether the wait is too short, or met by too few, to be told if its cause was not seen.
+    pub(crate) fn is_little(&self) -> bool {
+        let is_work = matches!(self.kind(), WaitKind::Running | WaitKind::Ready);
+        let is_short = !is_work && self.ms.is_some_and(|ms| ms < LEAST_MS);
+        is_short || self.in_flight < AT_WORK
     }
 
     /// Returns all waits, those with most requests first.
@@ -58,6 +80,8 @@ impl Waiting {
     }
 
     fn of(places: Vec<Place>, requests: &Requests, seconds: f64) -> Option<Self> {
+        let first = places.first()?;
+        let wait = first.wait?;
         // Routes that hardly wait there are left out if others wait much: they would dilute the share.
         let mut judged: Vec<(&Place, &Route)> = Vec::new();
         for place in &places {
@@ -94,8 +118,14 @@ impl Waiting {
                 in_a_row = Some(in_a_row.unwrap_or_default().max(times));
             }
         }
+        let route = requests.route(&first.route).cloned().unwrap_or_default();
+        let release = requests.releases_of(first).next().cloned();
+        let ended_by_timer = requests.ended_by_timer(first);
+        let holder = holder(first, requests);
+        let past = past(first, wait, requests).cloned();
         Some(Self {
-            wait: places.first()?.wait?,
+            wait,
+            route,
             share: here / of_routes.max(f64::MIN_POSITIVE),
             share_of_all: in_flight / requests.in_flight.max(f64::MIN_POSITIVE),
             in_flight,
@@ -103,6 +133,10 @@ impl Waiting {
             latency_ms,
             ended,
             in_a_row,
+            release,
+            ended_by_timer,
+            holder,
+            past,
             places,
         })
     }
@@ -112,19 +146,28 @@ impl Waiting {
         &self.places[0]
     }
 
+    /// Returns the line of the service's own code.
+    pub(crate) fn line(&self) -> Option<&Line> {
+        self.place().line()
+    }
+
+    /// Returns the line, or the last frame if no line is known.
+    pub(crate) fn anchor(&self) -> Frame {
+        match (self.line(), self.place().frames.last()) {
+            (Some(line), _) => Frame::Own(line.clone()),
+            (None, Some(last)) => last.clone(),
+            (None, None) => Frame::State(String::new()),
+        }
+    }
+
     /// Returns the kind of the wait.
     pub(crate) fn kind(&self) -> WaitKind {
         self.wait.kind
     }
 
-    /// Returns the median time of a request of the first route, in milliseconds.
-    pub(crate) fn median_ms(&self, requests: &Requests) -> Option<f64> {
-        requests.route(&self.place().route)?.median_ms
-    }
-
     /// Returns whether most requests of the route pass the line by, which is empty at times. A request is there for `ms`.
-    pub(crate) fn comes_in_bursts(&self, requests: &Requests, ms: f64) -> bool {
-        let Some(median) = self.median_ms(requests) else {
+    pub(crate) fn comes_in_bursts(&self, ms: f64) -> bool {
+        let Some(median) = self.route.median_ms else {
             return false;
         };
         median <= PASSES_BY * ms && self.place().absent >= ABSENT
@@ -167,79 +210,70 @@ impl Waiting {
             (Some(ms), Some(latency)) => format!("{} ", figures::of(ms, latency)),
             _ => String::new(),
         };
-        let at = self.place().line();
-        let at = at.map(|line| format!(" at {line}")).unwrap_or_default();
+        let at = self.line().map(|line| format!(" at {line}"));
+        let at = at.unwrap_or_default();
         format!("{}: {time}{}{at}.", self.routes(), self.wait.in_words())
     }
 
     /// Returns a sentence on the requests at once, and one on the code that let them go.
-    pub(crate) fn seen(&self, requests: &Requests) -> String {
+    pub(crate) fn seen(&self) -> String {
         let mut seen = format!("{} requests at once.", figures::average(self.in_flight));
         if self.ended == 0 {
             seen += " None of these requests has ended meanwhile.";
         }
-        if let Some(release) = requests.release_of(self.place()) {
-            let mut frames = release.by.iter();
-            // The end of a runtime's task is no news.
-            if frames.any(|by| !by.starts_with('(') && !by.starts_with("tokio::runtime")) {
-                let (share, by) = (release.share * 100.0, release.by.join(", "));
-                seen = format!("{seen} {share:.0} % of these waits ended at {by}.");
-            }
+        // A library that ends a wait does so for somebody else.
+        if let Some(release) = &self.release
+            && let Some(by) = innermost_line(&release.by)
+        {
+            let share = release.share * 100.0;
+            seen = format!("{seen} {share:.0} % of these waits ended at {by}.");
         }
         seen
     }
+}
 
-    /// Returns the line at which a task that is no request gives back what these wait for, and the share of the waits that
-    /// ended so. `None` if requests alone are known to give it back.
-    pub(crate) fn holder<'a>(&self, requests: &'a Requests) -> Option<(&'a str, f64)> {
-        let here = self.place();
-        for release in &requests.releases {
-            if release.route != here.route || release.frames != here.frames {
-                continue;
-            }
-            // Requests that the profiler does not see end waits, too.
-            let is_of_requests = release
-                .by
-                .iter()
-                .any(|frame| is_of_requests(frame, requests));
-            if release.is_of_task
-                && !is_of_requests
-                && let Some(line) = innermost_line(&release.by)
-            {
-                return Some((line, release.share));
-            }
-        }
-        None
+/// Returns the lines of the service where requests are, and what they wait for there:
+/// `shop::load (src/load.rs:9) > shop::read (src/read.rs:3), waiting for a lock`.
+pub(crate) fn whereabouts(place: &Place) -> String {
+    let mut lines = Vec::new();
+    for line in place.frames.iter().filter_map(Frame::line) {
+        lines.push(line.to_string());
     }
-
-    /// Returns the frames of a place where other requests of the route are, past this wait. A place in a line before it
-    /// is not past it.
-    pub(crate) fn past<'a>(&self, requests: &'a Requests) -> Option<&'a Place> {
-        let here = self.place();
-        for place in &requests.places {
-            let is_here = place.what() == Some(self.wait.what);
-            let is_of_route = place.route == here.route && place.frames.len() > 1;
-            if is_of_route && !is_here && !is_before(place, here) {
-                return Some(place);
-            }
-        }
-        None
+    match place.wait {
+        _ if lines.is_empty() => path(&place.frames),
+        Some(wait) => format!("{}, {}", lines.join(" > "), wait.in_words()),
+        None => lines.join(" > "),
     }
 }
 
-/// Returns whether a request was seen in the function of this frame.
-fn is_of_requests(frame: &str, requests: &Requests) -> bool {
-    let Some((function, file, _)) = parts(frame) else {
-        return false;
-    };
-    for place in &requests.places {
-        for other in &place.frames {
-            if parts(other).is_some_and(|other| (other.0, other.1) == (function, file)) {
-                return true;
-            }
+fn holder(here: &Place, requests: &Requests) -> Option<(Line, f64)> {
+    for release in requests.releases_of(here) {
+        // Requests that the profiler does not see end waits, too.
+        let mut lines = release.by.iter().filter_map(Frame::line);
+        if release.is_of_task
+            && !lines.any(|line| is_of_requests(line, requests))
+            && let Some(line) = innermost_line(&release.by)
+        {
+            return Some((line.clone(), release.share));
         }
     }
-    false
+    None
+}
+
+fn past<'a>(here: &Place, wait: Wait, requests: &'a Requests) -> Option<&'a Place> {
+    requests.places.iter().find(|place| {
+        let is_here = place.wait.is_some_and(|other| other.what == wait.what);
+        let is_of_route = place.route == here.route && place.frames.len() > 1;
+        is_of_route && !is_here && !is_before(place, here)
+    })
+}
+
+/// Returns whether a request was seen in the function of this line.
+fn is_of_requests(line: &Line, requests: &Requests) -> bool {
+    requests.places.iter().any(|place| {
+        let mut lines = place.frames.iter().filter_map(Frame::line);
+        lines.any(|other| other.is_in_function_of(line))
+    })
 }
 
 /// Returns whether requests wait for the same thing at both places, at one line if they have one. Work has no line of
@@ -247,8 +281,7 @@ fn is_of_requests(frame: &str, requests: &Requests) -> bool {
 fn is_same(first: &Place, place: &Place) -> bool {
     let is_work = matches!(place.kind(), Some(WaitKind::Running | WaitKind::Ready));
     let is_line = is_work || first.line().is_some() && first.line() == place.line();
-    first.kind() == place.kind()
-        && first.what() == place.what()
+    first.wait == place.wait
         && (is_line || first.route == place.route && first.frames == place.frames)
 }
 
@@ -257,24 +290,26 @@ pub(crate) fn is_of_holders(kind: WaitKind) -> bool {
     matches!(kind, WaitKind::Limit | WaitKind::Lock | WaitKind::Pool)
 }
 
+/// Returns whether such a wait goes on in this service, or in its database.
+pub(crate) fn is_inside(kind: WaitKind) -> bool {
+    use WaitKind::{Answer, AnswerOrStream, Body, Client, Network, NewConnection};
+    !matches!(
+        kind,
+        Answer | AnswerOrStream | Body | Client | NewConnection | Network
+    )
+}
+
 /// Returns whether requests pass `place` before `here`: both are in one function, whose line at `place` comes first.
 fn is_before(place: &Place, here: &Place) -> bool {
     for (frame, own) in std::iter::zip(&place.frames, &here.frames) {
         if frame != own {
-            let (Some(other), Some(own)) = (parts(frame), parts(own)) else {
+            let (Some(other), Some(own)) = (frame.line(), own.line()) else {
                 return false;
             };
-            return (other.0, other.1) == (own.0, own.1) && other.2 < own.2;
+            return other.is_in_function_of(own) && other.line < own.line;
         }
     }
     false
-}
-
-/// Returns function, file and line of a frame of the reader's.
-pub(crate) fn parts(frame: &str) -> Option<(&str, &str, u32)> {
-    let (function, place) = frame.strip_suffix(')')?.rsplit_once(" (")?;
-    let (file, line) = place.rsplit_once(':')?;
-    Some((function, file, line.parse().ok()?))
 }
 
 /// Returns the places, merging those where the same requests wait for several things at once, such as for a lock and
@@ -309,9 +344,7 @@ fn group_of<'a, 'b>(
     groups: &'b mut [Vec<&'a Place>],
     place: &Place,
 ) -> Option<&'b mut Vec<&'a Place>> {
-    let mut frames = place.frames.iter();
-    let parting = frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL))?;
-    let own = &place.frames[..=parting];
+    let own = &place.frames[..=place.parting()?];
     let mut groups = groups.iter_mut();
     groups.find(|group| group[0].route == place.route && group[0].frames.starts_with(own))
 }
@@ -427,7 +460,7 @@ mod tests {
             ];
             let evidence = evidence(&[route("GET /a", 3.0, 9)], &places);
             let waiting = Waiting::all(&evidence).remove(0);
-            waiting.past(evidence.requests.as_ref().unwrap()).is_some()
+            waiting.past.is_some()
         };
         assert!(!past("shop::read (src/read.rs:6)"));
         assert!(past("shop::read (src/read.rs:8)"));

@@ -12,13 +12,17 @@
 //! assert!(PathMeaning::Primitive.fits("tokio::sync::Mutex::lock"));
 //! ```
 //!
+//! [`Requests`] is what an await profile observed of requests, with typed [`Frame`]s: instruments fill it, rules read it.
+//!
 //! Names of threads and routes may come from clients or other programs, and contain anything: [`printable()`] makes them
 //! safe to print. Numbers for people are written by [`figures`].
 
 mod crate_of;
 pub mod figures;
+mod frame;
 mod names;
 mod printable;
+mod requests;
 mod role;
 mod tables;
 pub mod thresholds;
@@ -26,14 +30,14 @@ mod waits;
 mod work;
 
 pub use crate_of::crate_of;
+pub use frame::{Frame, Line, innermost_line, path};
 pub use names::{
     Carrier, LANGUAGE, PartMeaning, PathMeaning, carriers, carries_requests, is_framework_crate,
     is_of_runtime, is_within, makes_client, place_of, public_path, starts_thread, waits_for_disk,
     waits_for_others,
 };
 pub use printable::printable;
+pub use requests::{Answers, Interval, Place, Release, Requests, Route, Sequence, Unpolled};
 pub use role::Role;
-pub use waits::{
-    BODY_OF, BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind, WaitRow, wait_in, wait_named, waits,
-};
+pub use waits::{BODY_OF, Wait, WaitKind, WaitRow, wait_in, wait_named, waits};
 pub use work::{Work, work_of};

@@ -217,6 +217,8 @@ meanings! {
     WaitsForRayon = "waits_for_rayon",
     /// Blocking look-up of a host's name.
     NameLookup = "name_lookup",
+    /// Wait of the kernel for the other end of a pipe.
+    Pipe = "pipe",
     /// Wait of `SQLite` until another connection has written.
     SqliteBusy = "sqlite_busy",
     /// `SQLite` as it begins to read.

@@ -5,10 +5,6 @@ use std::sync::LazyLock;
 use crate::names::is_within;
 use crate::tables::rows;
 
-/// Frame of a wake by a timer of the runtime.
-pub const BY_TIMER: &str = "(a timer)";
-/// Beginning of the name of the frame that all waits share when a request waits for several things at once.
-pub const ONE_OF_SEVERAL: &str = "(one of ";
 /// Beginning of the name under which the body of a route's responses is profiled; the route follows.
 pub const BODY_OF: &str = "body of ";
 
@@ -101,7 +97,7 @@ impl serde::Serialize for WaitKind {
     }
 }
 
-/// A well-known wait: its kind, its name, and advice.
+/// A well-known wait: its kind, its name, and advice. As data it is kind and name; it is read by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -110,10 +106,31 @@ pub struct Wait {
     pub kind: WaitKind,
     /// Name of the thing that is waited for, in brackets if it is shown as a frame of the stack.
     pub what: &'static str,
-    /// The usual cause, as sentences.
+    /// The usual cause, as a sentence.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub cause: &'static str,
-    /// Remedy, as sentences; empty if none is known.
+    /// Remedy, as a sentence; empty if none is known.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub fix: &'static str,
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Wait {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Named {
+            Name(String),
+            Wait { what: String },
+        }
+        let (Named::Name(what) | Named::Wait { what }) = Named::deserialize(deserializer)?;
+        match wait_named(&what) {
+            Some(wait) => Ok(wait),
+            None => Err(serde::de::Error::custom(format!(
+                "no wait is called \"{what}\""
+            ))),
+        }
+    }
 }
 
 /// Names of waits by which rules tell them apart, as in the table.

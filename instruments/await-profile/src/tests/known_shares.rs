@@ -15,7 +15,7 @@ use tokio::time::{advance, sleep, timeout};
 
 use super::{permit, sampler};
 use crate::lock::lock;
-use crate::{AwaitProfiler, Frames, Profile, ProfileOptions, inherit};
+use crate::{AwaitProfiler, Frames, Profile, ProfileOptions, inherit, path};
 
 const RUNS: u64 = 4;
 const REQUESTS: u64 = 100;
@@ -114,7 +114,7 @@ fn shares_are_within_two_points_in_every_run() {
             let shares = profile.shares(Frames::Own);
             let share: f64 = shares
                 .iter()
-                .filter(|share| share.frames[1].starts_with(primitive))
+                .filter(|share| share.frames[0].to_string().starts_with(primitive))
                 .map(|share| share.share)
                 .sum();
             let error = share - known;
@@ -172,8 +172,8 @@ async fn locks(lock: Arc<Mutex<()>>) {
 fn share_of(profile: &Profile, route: &str, text: &str) -> f64 {
     let shares = profile.shares(Frames::Own);
     let sum = |text: &str| -> f64 {
-        let of_route = shares.iter().filter(|share| share.frames[0] == route);
-        let with_text = of_route.filter(|share| share.frames.join(";").contains(text));
+        let of_route = shares.iter().filter(|share| share.route == route);
+        let with_text = of_route.filter(|share| path(&share.frames).contains(text));
         with_text.map(|share| share.share).sum()
     };
     sum(text) / sum("")
@@ -234,7 +234,7 @@ fn whatever_a_request_awaits_has_its_share() {
     let routes = profile.routes();
     let cancelled = routes
         .iter()
-        .find(|route| route.route == "cancelled")
+        .find(|route| route.name == "cancelled")
         .unwrap();
     let ms = cancelled.latency_ms.unwrap_or_default();
     assert!(cancelled.finished == 0 && (ms - 40.0).abs() < 2.0, "{ms}");
@@ -264,16 +264,13 @@ fn littles_law_gives_the_time_that_a_request_of_each_route_takes() {
     });
     for (route, known) in [("GET /slow", 200.0), ("GET /health", 40.0)] {
         let routes = profile.routes();
-        let route = routes
-            .iter()
-            .find(|summary| summary.route == route)
-            .unwrap();
+        let route = routes.iter().find(|summary| summary.name == route).unwrap();
         let latency = route.latency_ms.unwrap();
         assert!((latency / known - 1.0).abs() < 0.03, "{route:?}");
         let spent: f64 = profile
             .shares(Frames::Own)
             .iter()
-            .filter(|share| share.frames[0] == route.route)
+            .filter(|share| share.route == route.name)
             .filter_map(|share| share.ms_per_request)
             .sum();
         assert!((spent / latency - 1.0).abs() < 1e-9, "{spent} of {latency}");
@@ -357,7 +354,7 @@ fn waits_of_a_loop_are_counted_and_others_are_one() {
     let shares = profile.shares(Frames::Own);
     let in_a_row = |primitive: &str| {
         let mut places = shares.iter();
-        let place = places.find(|share| share.frames[1].starts_with(primitive));
+        let place = places.find(|share| share.frames[0].to_string().starts_with(primitive));
         place.and_then(|share| share.in_a_row)
     };
     let (naps, message) = (

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions};
+use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions, path};
 use cpu_time::ProcessTime;
 use diagnosis::evidence::{Requests, Runtime};
 use diagnosis::threads::ThreadProfile;
@@ -81,7 +81,7 @@ impl Capture {
         match waits {
             Ok(waits) => {
                 folded.waits = lines(&waits.folded(Frames::Own));
-                seen.requests = Some(evidence::requests(&waits.summary(), &self.profiler));
+                seen.requests = Some(evidence::requests(waits.summary(), &self.profiler));
             }
             Err(why) => seen.not_seen.push(format!("waits of requests: {why}")),
         }
@@ -170,6 +170,6 @@ fn most(requests: &Requests) -> Option<String> {
         "{:.0} % of the requests in flight were in {}: {}.",
         share * 100.0,
         place.route,
-        place.frames.join(" > ")
+        path(&place.frames)
     ))
 }

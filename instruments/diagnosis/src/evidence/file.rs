@@ -141,33 +141,6 @@ pub(super) mod shared {
     }
 }
 
-/// A well-known wait is written by its name: the table of waits has the rest.
-pub(super) mod by_name {
-    use ecosystem::{Wait, wait_named};
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[allow(clippy::ref_option)] // The signature is serde's.
-    pub(in crate::evidence) fn serialize<S: Serializer>(
-        wait: &Option<Wait>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        wait.map(|wait| wait.what).serialize(serializer)
-    }
-
-    pub(in crate::evidence) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Wait>, D::Error> {
-        let Some(what) = Option::<String>::deserialize(deserializer)? else {
-            return Ok(None);
-        };
-        match wait_named(&what) {
-            Some(wait) => Ok(Some(wait)),
-            None => Err(D::Error::custom(format!("no wait is called \"{what}\""))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

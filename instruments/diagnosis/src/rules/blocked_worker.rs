@@ -2,30 +2,69 @@
 
 use ecosystem::PartMeaning;
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Words};
+use super::table;
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
 use crate::threads::seen::{
-    FUTEX, blocked_share, function, grouped, in_state, inner_passes, is_block_on, is_told,
+    Does, Spot, blocked_share, function, grouped, in_state, inner_passes, is_block_on, is_told,
     most_frequent, own, passes, past, place, waits_for_lock, worst,
 };
 use crate::threads::{Stack, State, Thread, ThreadProfile};
-use crate::thresholds::{ALWAYS, BLOCKED, BLOCKED_WORKER_WEIGHT, FEWEST_SAMPLES};
+use crate::thresholds::{ALWAYS, BLOCKED, FEWEST_SAMPLES};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let Some(threads) = &evidence.threads else {
-        return Vec::new();
-    };
+pub(crate) fn check(facts: &Facts<'_>) -> Option<BlockedThreads> {
+    let threads = facts.evidence.threads.as_deref()?;
     // A runtime that serves no requests may be that of another service in the process.
     let requests = threads.run_requests();
-    let found = if worst(&requests) >= BLOCKED {
-        finding(threads, &requests, "that run requests")
+    if worst(&requests) >= BLOCKED {
+        blocked(threads, &requests, true)
     } else {
-        finding(threads, &threads.drive(), "that run tasks")
-    };
-    found.into_iter().collect()
+        blocked(threads, &threads.drive(), false)
+    }
 }
 
-fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<Finding> {
+/// Threads that are blocked in a call.
+pub(crate) struct BlockedThreads {
+    row: &'static Row,
+    run_requests: bool,
+    is_deadlock: bool,
+    blocked: usize,
+    of: usize,
+    /// Largest share of the time for which one of them is blocked.
+    worst: f64,
+    samples: u64,
+    /// The state in the call: `blocked in fsync`.
+    state: String,
+    at: At,
+    holder: Holder,
+}
+
+/// Place of a blocked thread.
+enum At {
+    Known(Spot),
+    /// It could not be stopped in the call; it was stopped there before and after.
+    Around(Spot),
+    Unknown,
+}
+
+/// Who is past the lock for which the threads wait.
+enum Holder {
+    /// The call is no wait for a lock, or nobody was seen past it.
+    NotSeen,
+    /// No thread is past the lock of a deadlock.
+    Nobody,
+    /// A thread, which waits for another lock there.
+    Waits(Spot),
+    Does(Does),
+    /// The blocked threads: others wait for a lock there, which these are past.
+    These(Spot),
+}
+
+fn blocked(
+    profile: &ThreadProfile,
+    threads: &[&Thread],
+    run_requests: bool,
+) -> Option<BlockedThreads> {
     let worst = worst(threads);
     let found = most_frequent(in_state(threads, State::Blocked))?.0;
     if worst < BLOCKED || found.samples < FEWEST_SAMPLES {
@@ -53,59 +92,32 @@ fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<
         && !inner_passes(stack, PartMeaning::Channel)
         && blocked.len() * 2 >= threads.len()
         && blocked.iter().all(|share| *share >= ALWAYS);
-    let is_lock = stack.call.as_deref() == Some(FUTEX) && !is_block_on(stack);
-    let begin = if is_stuck && is_lock {
-        "Probable deadlock: "
-    } else {
-        ""
+    let is_lock = stack.is_in_futex() && !is_block_on(stack);
+    let is_deadlock = is_stuck && is_lock;
+    let before = lock_before(profile, threads, stack);
+    let holder = match (&past, before) {
+        (Some(past), _) if is_deadlock => Holder::Waits(place(past.most)),
+        (Some(past), _) => Holder::Does(past.does()),
+        (None, Some(lock)) => Holder::These(place(lock)),
+        (None, None) if is_deadlock => Holder::Nobody,
+        (None, None) => Holder::NotSeen,
     };
-    let text = found.text();
-    let mut seen = format!(
-        "Blocked in up to {:.0} % of {samples} samples.",
-        worst * 100.0
-    );
-    let lock = lock_before(profile, threads, stack);
-    if is_stuck
-        && is_lock
-        && let Some(past) = &past
-    {
-        seen = format!(
-            "{seen} The thread past this lock waits for a lock at {}.",
-            place(past.most)
-        );
-    } else if let Some(past) = &past {
-        seen = format!("{seen} Whoever is past it {}.", past.does());
-    } else if let Some(lock) = lock {
-        seen = format!(
-            "{seen} Others wait for a lock at {}, and this is past it.",
-            place(lock)
-        );
-    } else if is_stuck && is_lock {
-        seen += " No thread is past this lock.";
-    }
-    let (cause, fix) = match lock {
-        Some(lock) => advice(lock, false, true),
-        None => advice(stack, is_stuck, past.is_some() && !is_stuck),
+    let row = match before {
+        Some(lock) => row(lock, false, true),
+        None => row(stack, is_stuck, past.is_some() && !is_stuck),
     };
-    let words = Words {
-        headline: format!(
-            "{begin}{} of {} threads {which} are {} {}.",
-            blocked.len(),
-            threads.len(),
-            text.trim_matches(['(', ')']),
-            at(profile, stack)
-        ),
-        seen,
-        cause: cause.to_owned(),
-        fix: fix.to_owned(),
-    };
-    let weight = BLOCKED_WORKER_WEIGHT + worst;
-    Some(Finding::fault(
-        "blocked_worker",
-        weight,
-        "/debug/threads",
-        words,
-    ))
+    Some(BlockedThreads {
+        row,
+        run_requests,
+        is_deadlock,
+        blocked: blocked.len(),
+        of: threads.len(),
+        worst,
+        samples,
+        state: found.text(),
+        at: at(profile, stack),
+        holder,
+    })
 }
 
 /// Returns a stack that waits for a lock which threads at `stack` are past, if `stack` is no wait for a lock itself.
@@ -127,10 +139,10 @@ fn lock_before<'a>(
     Some(waits.most)
 }
 
-/// The place of a stack. A thread that could not be stopped in a call has none, and was stopped before and after.
-fn at(profile: &ThreadProfile, stack: &Stack) -> String {
+/// Returns the place of a stack. A thread that could not be stopped in a call has none, and was stopped before and after.
+fn at(profile: &ThreadProfile, stack: &Stack) -> At {
     if !stack.frames.is_empty() {
-        return format!("at {}", place(stack));
+        return At::Known(place(stack));
     }
     let mut around = Vec::new();
     for thread in profile.drive() {
@@ -141,62 +153,95 @@ fn at(profile: &ThreadProfile, stack: &Stack) -> String {
         }
     }
     match grouped(around.into_iter(), function).first() {
-        Some(around) => format!("probably in {}", place(around.most)),
-        None => "at an unknown place".to_owned(),
+        Some(around) => At::Around(place(around.most)),
+        None => At::Unknown,
     }
 }
 
-/// The usual cause of a call that blocks, and what to do about it.
-fn advice(stack: &Stack, is_stuck: bool, is_past_known: bool) -> (&'static str, &'static str) {
-    let is_futex = stack.call.as_deref() == Some(FUTEX);
+/// Returns the row of a call that blocks.
+fn row(stack: &Stack, is_stuck: bool, is_past_known: bool) -> &'static Row {
     if passes(stack, PartMeaning::WaitsForRayon) {
-        (
-            "The thread waits for rayon's threads.",
-            "Hand the work over with `rayon::spawn`, and await a `oneshot` for its result.",
-        )
-    } else if stack.text.contains("pipe") {
-        (
-            "The reader of what it writes is slow, or gone.",
-            "Write logs from a thread of their own, which may drop lines.",
-        )
+        table::BLOCKED_FOR_RAYON
+    } else if stack.is_in_pipe() {
+        table::BLOCKED_IN_PIPE
     } else if passes(stack, PartMeaning::NameLookup) {
-        (
-            "A name is looked up by a call that blocks.",
-            "Use `tokio::net::lookup_host`, which does that on a blocking thread.",
-        )
+        table::BLOCKED_IN_LOOKUP
     } else if is_block_on(stack) {
-        (
-            "A future is awaited by `block_on`, which keeps the thread.",
-            "Use `.await`. Where that cannot be, do it on a blocking thread (`tokio::task::spawn_blocking`).",
-        )
-    } else if is_futex && is_past_known {
-        (
-            "A guard of std, parking_lot or DashMap is held during what takes long.",
-            "Drop the guard before that, or do both on a blocking thread.",
-        )
-    } else if is_futex && is_stuck {
-        (
-            "A guard is held across an `.await`, or a second guard of the same lock is taken on one thread.",
-            "Drop the first guard before the `.await`, or before the second one.",
-        )
-    } else if is_futex {
-        (
-            "A thread waits for another one, at a lock or a channel that blocks.",
-            "Drop guards before an `.await`, and wait for threads by async means (`tokio::sync`).",
-        )
+        table::BLOCKED_ON_FUTURE
+    } else if !stack.is_in_futex() {
+        table::BLOCKED_IN_CALL
+    } else if is_past_known {
+        table::BLOCKED_BY_HOLDER
+    } else if is_stuck {
+        table::DEADLOCK
     } else {
-        (
-            "A call that blocks in an async function.",
-            "Do it on a blocking thread (`tokio::task::spawn_blocking`), or by a call that can be awaited.",
+        table::BLOCKED_FOR_THREAD
+    }
+}
+
+impl Sighting for BlockedThreads {
+    fn row(&self) -> &'static Row {
+        self.row
+    }
+
+    fn share(&self) -> f64 {
+        self.worst
+    }
+
+    fn headline(&self) -> String {
+        let begin = if self.is_deadlock {
+            "Probable deadlock: "
+        } else {
+            ""
+        };
+        let which = if self.run_requests {
+            "requests"
+        } else {
+            "tasks"
+        };
+        let at = match &self.at {
+            At::Known(spot) => format!("at {spot}"),
+            At::Around(spot) => format!("probably in {spot}"),
+            At::Unknown => "at an unknown place".to_owned(),
+        };
+        format!(
+            "{begin}{} of {} threads that run {which} are {} {at}.",
+            self.blocked, self.of, self.state
         )
+    }
+
+    fn seen(&self) -> String {
+        let seen = format!(
+            "Blocked in up to {:.0} % of {} samples.",
+            self.worst * 100.0,
+            self.samples
+        );
+        match &self.holder {
+            Holder::NotSeen => seen,
+            Holder::Nobody => format!("{seen} No thread is past this lock."),
+            Holder::Waits(spot) => {
+                format!("{seen} The thread past this lock waits for a lock at {spot}.")
+            }
+            Holder::Does(does) => format!("{seen} Whoever is past it {does}."),
+            Holder::These(lock) => {
+                format!("{seen} Others wait for a lock at {lock}, and this is past it.")
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::of_threads;
     use crate::threads::testing::{LOCK, WORKER, in_call, runs};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     /// Returns the finding on workers that did this in 100 moments.
     fn said(workers: Vec<Vec<Stack>>) -> Option<String> {

@@ -1,112 +1,105 @@
 //! Calls to other services that are given up: by a time limit of their own, or because another call was quicker.
 
-use ecosystem::{ONE_OF_SEVERAL, WaitKind};
+use ecosystem::WaitKind;
 
-use crate::evidence::{Evidence, Place, Requests};
-use crate::finding::{Finding, Words};
-use crate::thresholds::{
-    CALLS_GIVEN_UP_WEIGHT, DROPPED, ENDED_BY_TIMER, MUCH_OF_ROUTE, OPENED_PER_REQUEST,
-};
+use super::table;
+use crate::evidence::{Frame, Line, Place, Requests};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::thresholds::{DROPPED, ENDED_BY_TIMER, MUCH_OF_ROUTE, OPENED_PER_REQUEST};
 use crate::waiting::Waiting;
 
 /// Calls that a time limit of their own ends. A limit of the whole request is told by how requests end.
-pub(crate) fn given_up_by_limit(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
-    };
-    for waiting in Waiting::all(evidence) {
-        let place = waiting.place();
-        let share = requests.ended_by_timer(place);
-        if !is_call(place) || waiting.share < MUCH_OF_ROUTE || share < ENDED_BY_TIMER {
-            continue;
+pub(crate) struct LimitedCalls(Waiting);
+
+pub(crate) fn given_up_by_limit(facts: &Facts<'_>) -> Vec<LimitedCalls> {
+    let mut found = Vec::new();
+    for waiting in &facts.waits {
+        let route = &waiting.route;
+        let are_cut = route.answers.timed_out as f64 >= DROPPED * route.finished.max(1) as f64;
+        let is_much = waiting.share >= MUCH_OF_ROUTE && waiting.ended_by_timer >= ENDED_BY_TIMER;
+        if is_call(waiting.place()) && is_much && !are_cut {
+            found.push(LimitedCalls(waiting.clone()));
         }
-        if let Some(route) = requests.route(&place.route)
-            && route.answers.timed_out as f64 >= DROPPED * route.finished.max(1) as f64
-        {
-            continue;
-        }
-        let at = place.line().map(|line| format!(" at {line}"));
-        let words = Words {
-            headline: format!(
-                "{}: {:.0} % of the time {}{} ends by a time limit of the call.",
-                waiting.routes(),
-                share * 100.0,
-                waiting.wait.in_words(),
-                at.unwrap_or_default()
-            ),
-            seen: format!("{} A timer ended these waits, and no answer.", waiting.seen(requests)),
-            cause: "The other service takes longer than the limit. A call that is given up closes its connection, and the \
-                    other service works on."
-                .to_owned(),
-            fix: "Find out why the answers take longer, or allow that time. Do not ask again at once.".to_owned(),
-        };
-        let found = Finding::fault(
-            "calls_given_up",
-            CALLS_GIVEN_UP_WEIGHT,
-            "/debug/await",
-            words,
-        );
-        findings.push(found.at(place.anchor()));
     }
-    findings
+    found
+}
+
+impl Sighting for LimitedCalls {
+    fn row(&self) -> &'static Row {
+        table::CALLS_GIVEN_UP
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.0.anchor()]
+    }
+
+    fn headline(&self) -> String {
+        let at = self.0.line().map(|line| format!(" at {line}"));
+        format!(
+            "{}: {:.0} % of the time {}{} ends by a time limit of the call.",
+            self.0.routes(),
+            self.0.ended_by_timer * 100.0,
+            self.0.wait.in_words(),
+            at.unwrap_or_default()
+        )
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "{} A timer ended these waits, and no answer.",
+            self.0.seen()
+        )
+    }
 }
 
 /// Calls that race each other, such as in a `select!`, with connections that are hardly used again.
-pub(crate) fn race(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let (Some(requests), Some(sockets)) = (&evidence.requests, &evidence.connections) else {
-        return findings;
+pub(crate) struct Race {
+    route: String,
+    lines: Vec<Line>,
+    opened: usize,
+    address: String,
+    finished: u64,
+}
+
+pub(crate) fn races(facts: &Facts<'_>) -> Vec<Race> {
+    let mut found = Vec::new();
+    let Some(requests) = facts.requests else {
+        return found;
     };
-    if evidence.client_made_at().is_some() {
-        return findings;
+    if facts.client_made_at.is_some() {
+        return found;
     }
     for route in requests.whole() {
         let calls = calls_at_once(requests, &route.name);
         let share: f64 = calls.iter().map(|call| call.in_flight).sum();
-        let mut lines: Vec<&str> = Vec::new();
+        let mut lines: Vec<Line> = Vec::new();
         for call in &calls {
             if let Some(line) = outermost_line(call)
-                && !lines.contains(&line)
+                && !lines.contains(line)
             {
-                lines.push(line);
+                lines.push(line.clone());
             }
         }
         if lines.len() < 2 || share < MUCH_OF_ROUTE * route.in_flight || route.finished == 0 {
             continue;
         }
-        let mut upstreams = sockets.upstreams.iter();
-        let Some(peers) = upstreams.find(|peers| {
+        let mut upstreams = facts.evidence.upstreams().iter();
+        let peers = upstreams.find(|peers| {
             let opened = (peers.opened + peers.ended) as f64;
             opened / route.finished as f64 >= OPENED_PER_REQUEST
-        }) else {
-            continue;
-        };
-        let words = Words {
-            headline: format!(
-                "{}: calls race at {}, and the slower one is dropped with its connection.",
-                route.name,
-                lines.join(" and ")
-            ),
-            seen: format!(
-                "Requests wait for both at once. At least {} connections to {} were opened for {} requests.",
-                peers.opened + peers.ended,
-                peers.address,
-                route.finished
-            ),
-            cause: "A `select!` drops the calls that lose, which closes their connections.".to_owned(),
-            fix: "Make the second call only if the first has no answer after the usual time (a hedge after the 95th \
-                  percentile)."
-                .to_owned(),
-        };
-        findings.push(Finding::fault(
-            "calls_race",
-            CALLS_GIVEN_UP_WEIGHT,
-            "/debug/await",
-            words,
-        ));
+        });
+        if let Some(peers) = peers {
+            found.push(Race {
+                route: route.name.clone(),
+                lines,
+                opened: peers.opened + peers.ended,
+                address: peers.address.clone(),
+                finished: route.finished,
+            });
+        }
     }
-    findings
+    found
 }
 
 /// Returns the calls of a route that requests await beside others.
@@ -121,10 +114,9 @@ fn calls_at_once<'a>(requests: &'a Requests, route: &str) -> Vec<&'a Place> {
 }
 
 /// Returns the outermost line below the frame at which waits part.
-fn outermost_line(place: &Place) -> Option<&str> {
-    let mut frames = place.frames.iter().map(String::as_str);
-    frames.find(|frame| frame.starts_with(ONE_OF_SEVERAL))?;
-    frames.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
+fn outermost_line(place: &Place) -> Option<&Line> {
+    let mut frames = place.frames[place.parting()?..].iter();
+    frames.find_map(Frame::line)
 }
 
 /// Returns whether requests wait there for another service.
@@ -136,14 +128,49 @@ fn is_call(place: &Place) -> bool {
     )
 }
 
+impl Sighting for Race {
+    fn row(&self) -> &'static Row {
+        table::CALLS_RACE
+    }
+
+    fn headline(&self) -> String {
+        let mut lines = Vec::new();
+        for line in &self.lines {
+            lines.push(line.to_string());
+        }
+        format!(
+            "{}: calls race at {}, and the slower one is dropped with its connection.",
+            self.route,
+            lines.join(" and ")
+        )
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "Requests wait for both at once. At least {} connections to {} were opened for {} requests.",
+            self.opened, self.address, self.finished
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use ecosystem::BY_TIMER;
-
     use super::*;
+    use crate::evidence::Evidence;
     use crate::evidence::{Connections, Peers, Release};
-    use crate::testing::{both_sides, evidence, place, route};
+    use crate::finding::Finding;
+    use crate::rules::told;
+    use crate::testing::{both_sides, evidence, frames, place, route};
 
+    fn given_up_by_limit(evidence: &Evidence) -> Vec<Finding> {
+        told(super::given_up_by_limit(&Facts::of(evidence)))
+    }
+
+    fn race(evidence: &Evidence) -> Vec<Finding> {
+        told(super::races(&Facts::of(evidence)))
+    }
+
+    const BY_TIMER: &str = "(a timer)";
     const LINE: &str = "shop::price (src/price.rs:19)";
     const ANSWER: &str = "(waiting for the answer)";
 
@@ -154,7 +181,7 @@ mod tests {
         requests.releases = vec![Release {
             route: "GET /price".to_owned(),
             frames: requests.places[0].frames.clone(),
-            by: vec![by.to_owned()],
+            by: frames(&[by]),
             share,
             ..crate::evidence::Release::default()
         }];

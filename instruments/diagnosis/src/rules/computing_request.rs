@@ -2,23 +2,34 @@
 
 use ecosystem::{WaitKind, figures};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Level, Words};
-use crate::rules::why::Why;
-use crate::threads::seen::{computes, function, is_told, is_watched_request, most_frequent, place};
-use crate::thresholds::{
-    COMPUTED_MS, COMPUTING_REQUEST_WEIGHT, FEWEST_SAMPLES, MOST_COMPUTING, MUCH_OF_ROUTE,
+use super::table;
+use super::why::Why;
+use crate::evidence::Frame;
+use crate::facts::Facts;
+use crate::finding::{Advice, Row, Sighting};
+use crate::threads::seen::{
+    Spot, computes, function_at, is_told, is_watched_request, most_frequent, place,
 };
-use crate::waiting::Waiting;
+use crate::thresholds::{COMPUTED_MS, FEWEST_SAMPLES, MOST_COMPUTING, MUCH_OF_ROUTE};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    finding(evidence).into_iter().collect()
+/// Requests that compute for most of their time.
+pub(crate) struct ComputingRequests {
+    routes: String,
+    ms: f64,
+    latency_ms: f64,
+    function: Frame,
+    at: Spot,
+    /// Share of the samples at that function.
+    share: f64,
+    samples: u64,
+    /// CPU time there for each request, in milliseconds.
+    each_ms: f64,
+    why: Option<Why>,
 }
 
-fn finding(evidence: &Evidence) -> Option<Finding> {
-    let cpu = evidence.cpu.as_ref()?;
-    let mut waits = Waiting::all(evidence).into_iter();
-    let running = waits.find(|waiting| waiting.kind() == WaitKind::Running)?;
+pub(crate) fn check(facts: &Facts<'_>) -> Option<ComputingRequests> {
+    let cpu = facts.evidence.cpu.as_deref()?;
+    let running = facts.waits_of(WaitKind::Running).next()?;
     let ms = running.ms?;
     if running.share < MUCH_OF_ROUTE || ms < COMPUTED_MS {
         return None;
@@ -29,52 +40,66 @@ fn finding(evidence: &Evidence) -> Option<Finding> {
             stacks.push(stack);
         }
     }
-    let (_, all) = most_frequent(stacks.iter().copied())?;
+    let (_, samples) = most_frequent(stacks.iter().copied())?;
     stacks.retain(|stack| computes(stack));
     let (found, _) = most_frequent(stacks.into_iter())?;
-    let share = found.samples as f64 / all.max(1) as f64;
+    let share = found.samples as f64 / samples.max(1) as f64;
     let each_ms = found.samples as f64 * cpu.period_s * 1e3 / running.ended.max(1) as f64;
     // The samples are of all routes, so the time that they stand for is compared with that of these routes.
     let is_much = share >= MOST_COMPUTING && each_ms >= COMPUTED_MS / 2.0;
     if !is_much || found.samples < FEWEST_SAMPLES || !is_told(found.most) {
         return None;
     }
-    let latency = running.latency_ms.unwrap_or(ms);
-    let why = Why::of(evidence, found.most);
-    let words = Words {
-        headline: format!(
+    Some(ComputingRequests {
+        routes: running.routes(),
+        ms,
+        latency_ms: running.latency_ms.unwrap_or(ms),
+        function: function_at(found.most),
+        at: place(found.most),
+        share,
+        samples,
+        each_ms,
+        why: Why::of(facts.evidence, found.most),
+    })
+}
+
+impl Sighting for ComputingRequests {
+    fn row(&self) -> &'static Row {
+        match self.why {
+            Some(_) => table::COMPUTED_AGAIN,
+            None => table::COMPUTED_EACH,
+        }
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        self.why.as_ref().map(Why::advice)
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.function.clone()]
+    }
+
+    fn headline(&self) -> String {
+        format!(
             "{}: {} computing, most of it at {}.",
-            running.routes(),
-            figures::of(ms, latency),
-            place(found.most)
-        ),
-        seen: format!(
-            "{:.0} % of {all} samples of requests' CPU time are there, about {} for each request.{}",
-            share * 100.0,
-            figures::duration(each_ms),
-            why.as_ref().map_or("", |why| why.seen.as_str())
-        ),
-        cause: why
-            .as_ref()
-            .map_or("Each request does this work.", |why| why.cause)
-            .to_owned(),
-        fix: why
-            .as_ref()
-            .map_or(
-                "See in the CPU profile what it calls; do it once for all requests if they share it.",
-                |why| why.fix,
-            )
-            .to_owned(),
-    };
-    let level = if why.is_some() {
-        Level::Fault
-    } else {
-        Level::Wait
-    };
-    let weight = COMPUTING_REQUEST_WEIGHT;
-    let see = "/debug/pprof/last?format=svg";
-    let finding = Finding::of(level, "computing_request", weight, see, words);
-    Some(finding.at(function(found.most).unwrap_or_default()))
+            self.routes,
+            figures::of(self.ms, self.latency_ms),
+            self.at
+        )
+    }
+
+    fn seen(&self) -> String {
+        let seen = format!(
+            "{:.0} % of {} samples of requests' CPU time are there, about {} for each request.",
+            self.share * 100.0,
+            self.samples,
+            figures::duration(self.each_ms)
+        );
+        match self.why.as_ref().and_then(Why::seen) {
+            Some(why) => format!("{seen} {why}"),
+            None => seen,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -82,8 +107,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::{both_sides, cpu_samples, evidence, place, route};
     use crate::threads::testing::{WORKER, runs};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const PROBE: &str = "await_profile::probe::Probe::poll";
 

@@ -1,44 +1,58 @@
 //! Tasks that serve no request compute on the threads of the runtime, such as those of `WebSockets`.
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Words};
-use crate::threads::seen::{computes, is_other_task, is_told, most_frequent, place};
-use crate::thresholds::{COMPUTING_TASK_WEIGHT, FEWEST_SAMPLES, MOST_COMPUTING, TASKS_CPUS};
+use super::table;
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::threads::seen::{Spot, computes, is_other_task, is_told, most_frequent, place};
+use crate::thresholds::{FEWEST_SAMPLES, MOST_COMPUTING, TASKS_CPUS};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    finding(evidence).into_iter().collect()
+/// Computing of tasks that serve no request.
+pub(crate) struct ComputingTasks {
+    at: Spot,
+    cpus: f64,
+    /// Share of the samples of the runtime's threads.
+    share: f64,
+    samples: u64,
 }
 
-fn finding(evidence: &Evidence) -> Option<Finding> {
-    let cpu = evidence.cpu.as_ref()?;
-    let all: u64 = cpu.of_tasks().map(|stack| stack.samples).sum();
+pub(crate) fn check(facts: &Facts<'_>) -> Option<ComputingTasks> {
+    let cpu = facts.evidence.cpu.as_deref()?;
+    let samples: u64 = cpu.of_tasks().map(|stack| stack.samples).sum();
     let at_work = cpu
         .of_tasks()
         .filter(|stack| is_other_task(stack) && computes(stack));
     let (found, _) = most_frequent(at_work)?;
-    let share = found.samples as f64 / all.max(1) as f64;
-    let cpus = found.samples as f64 * cpu.period_s / evidence.seconds;
+    let share = found.samples as f64 / samples.max(1) as f64;
+    let cpus = found.samples as f64 * cpu.period_s / facts.evidence.seconds;
     let is_much = cpus >= TASKS_CPUS && share >= MOST_COMPUTING;
     if !is_much || found.samples < FEWEST_SAMPLES || !is_told(found.most) {
         return None;
     }
-    let words = Words {
-        headline: format!(
-            "Tasks that are no requests compute at {}.",
-            place(found.most)
-        ),
-        seen: format!(
-            "They use {cpus:.2} CPUs there: {:.0} % of {all} samples of the CPU time of the runtime's threads.",
-            share * 100.0
-        ),
-        cause:
-            "Each connection, or each message, does work that could be done once for all of them."
-                .to_owned(),
-        fix: "Do it once and share the result, or do it on a blocking thread.".to_owned(),
-    };
-    let weight = COMPUTING_TASK_WEIGHT;
-    let see = "/debug/pprof/last?format=svg";
-    Some(Finding::fault("computing_task", weight, see, words))
+    Some(ComputingTasks {
+        at: place(found.most),
+        cpus,
+        share,
+        samples,
+    })
+}
+
+impl Sighting for ComputingTasks {
+    fn row(&self) -> &'static Row {
+        table::COMPUTING_TASK
+    }
+
+    fn headline(&self) -> String {
+        format!("Tasks that are no requests compute at {}.", self.at)
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "They use {:.2} CPUs there: {:.0} % of {} samples of the CPU time of the runtime's threads.",
+            self.cpus,
+            self.share * 100.0,
+            self.samples
+        )
+    }
 }
 
 #[cfg(test)]
@@ -46,8 +60,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::{both_sides, cpu_samples, evidence};
     use crate::threads::testing::{WORKER, runs};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const TASK: &str = "tokio::runtime::task::raw::poll";
     const UPGRADE: &str = "axum::extract::ws::WebSocketUpgrade<F>::on_upgrade::{{closure}}";

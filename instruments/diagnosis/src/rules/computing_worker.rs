@@ -1,129 +1,142 @@
 //! Threads that run requests compute, and whoever has to be polled waits.
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Level, Words};
-use crate::rules::why::Why;
+use super::table;
+use super::why::Why;
+use crate::evidence::Frame;
+use crate::facts::Facts;
+use crate::finding::{Advice, Row, Sighting};
 use crate::threads::State;
-use crate::threads::seen::{Seen, function, in_state, is_told, most_frequent, place, worst};
+use crate::threads::seen::{
+    Spot, function, function_at, in_state, is_told, most_frequent, place, worst,
+};
 use crate::thresholds::{
-    BLOCKED, BUSIEST, BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, HELD_AT_ONCE,
-    MOST_COMPUTING,
+    BLOCKED, BUSIEST, BUSY, BUSY_WHILE_HELD, FEWEST_SAMPLES, HELD, HELD_AT_ONCE, MOST_COMPUTING,
 };
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let Some(computing) = Computing::of(evidence) else {
-        return Vec::new();
-    };
-    vec![computing.finding(evidence)]
-}
+/// Share of the time in which threads had a CPU, of that in which they wanted one, below which it is told.
+const FEW_CPUS: f64 = 0.8;
 
 /// Computing of threads that run requests.
-struct Computing<'a> {
-    found: Seen<'a>,
+pub(crate) struct Computing {
+    function: Frame,
+    at: Spot,
     /// Share of the time for which these threads compute.
     busy: f64,
     /// Share of that in one function.
     share: f64,
-    /// CPU seconds for which one did not yield.
-    held: f64,
+    /// CPU seconds for which one did not yield; `None` without a heartbeat.
+    held_s: Option<f64>,
+    /// Share of the time in which the threads had a CPU, of that in which they wanted one.
+    had_cpu: f64,
+    why: Option<Why>,
+    /// True if the function was seen to keep a thread, or if nobody knows.
+    is_held: bool,
 }
 
-impl<'a> Computing<'a> {
-    /// The computing, if it holds requests up.
-    fn of(evidence: &'a Evidence) -> Option<Self> {
-        let profile = evidence.threads.as_ref()?;
-        let threads = profile.run_requests();
-        let (mut samples, mut busiest) = (0, 0.0_f64);
-        for thread in &threads {
-            samples += thread.samples;
-            busiest = busiest.max(thread.running);
+/// Returns the computing, if it holds requests up.
+pub(crate) fn check(facts: &Facts<'_>) -> Option<Computing> {
+    let evidence = facts.evidence;
+    let profile = evidence.threads.as_deref()?;
+    let threads = profile.run_requests();
+    let (mut samples, mut busiest) = (0, 0.0_f64);
+    for thread in &threads {
+        samples += thread.samples;
+        busiest = busiest.max(thread.running);
+    }
+    let (found, of_all) = most_frequent(in_state(&threads, State::Running))?;
+    let busy = of_all as f64 / samples.max(1) as f64;
+    let share = found.samples as f64 / of_all.max(1) as f64;
+    let has_heartbeat = !evidence.runtimes.is_empty();
+    // Without a heartbeat, a thread that computes all the time is the sign of one that does not yield.
+    let is_one_busy = !has_heartbeat && busiest >= BUSIEST;
+    // A thread that waits for a CPU looks as if it computed.
+    let with_cpu = busy * evidence.cpu_share();
+    let is_busy =
+        busy >= BUSY || (facts.held_s >= HELD || is_one_busy) && with_cpu >= BUSY_WHILE_HELD;
+    let is_one_place = share >= MOST_COMPUTING && found.samples >= FEWEST_SAMPLES;
+    // Who is blocked most of the time is not held up by what else it does.
+    let blocked = worst(&profile.drive());
+    // A call that blocks is told as that, although the kernel also computes in it.
+    let is_call = found.most.in_call().is_some() && blocked >= BLOCKED;
+    if !is_busy || !is_one_place || !is_told(found.most) || blocked >= BUSY || is_call {
+        return None;
+    }
+    let is_held = match facts.held_at(function(found.most)) {
+        Some(held) => held >= HELD_AT_ONCE,
+        // Nobody knows without a heartbeat whether they yield.
+        None => facts.held_s >= HELD || !has_heartbeat,
+    };
+    Some(Computing {
+        function: function_at(found.most),
+        at: place(found.most),
+        busy,
+        share,
+        held_s: has_heartbeat.then_some(facts.held_s),
+        had_cpu: evidence.cpu_share(),
+        why: Why::of(evidence, found.most),
+        is_held,
+    })
+}
+
+impl Sighting for Computing {
+    fn row(&self) -> &'static Row {
+        if self.why.is_some() || self.is_held {
+            table::COMPUTING_HELD
+        } else {
+            table::COMPUTING_IN_TURNS
         }
-        let (found, of_all) = most_frequent(in_state(&threads, State::Running))?;
-        let busy = of_all as f64 / samples.max(1) as f64;
-        let share = found.samples as f64 / of_all.max(1) as f64;
-        let held = evidence.held();
-        // Without a heartbeat, a thread that computes all the time is the sign of one that does not yield.
-        let is_one_busy = evidence.runtimes.is_empty() && busiest >= BUSIEST;
-        // A thread that waits for a CPU looks as if it computed.
-        let with_cpu = busy * evidence.cpu_share();
-        let is_busy = busy >= BUSY || (held >= HELD || is_one_busy) && with_cpu >= BUSY_WHILE_HELD;
-        let is_one_place = share >= MOST_COMPUTING && found.samples >= FEWEST_SAMPLES;
-        // Who is blocked most of the time is not held up by what else it does.
-        let blocked = worst(&profile.drive());
-        // A call that blocks is told as that, although the kernel also computes in it.
-        let is_call = found.most.in_call().is_some() && blocked >= BLOCKED;
-        if !is_busy || !is_one_place || !is_told(found.most) || blocked >= BUSY || is_call {
-            return None;
-        }
-        Some(Self {
-            found,
-            busy,
-            share,
-            held,
-        })
     }
 
-    fn finding(&self, evidence: &Evidence) -> Finding {
+    fn advice(&self) -> Option<Advice> {
+        self.why.as_ref().map(Why::advice)
+    }
+
+    fn share(&self) -> f64 {
+        self.busy / 2.0
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.function.clone()]
+    }
+
+    fn headline(&self) -> String {
+        format!("Threads that run requests compute at {}.", self.at)
+    }
+
+    fn seen(&self) -> String {
         let (busy, share) = (self.busy * 100.0, self.share * 100.0);
         let mut seen =
             format!("They compute {busy:.0} % of the time, {share:.0} % of that in this function");
-        // Without a heartbeat nobody knows whether they yield.
-        if evidence.runtimes.is_empty() {
-            seen += ".";
-        } else {
-            seen = format!("{seen}; one did not yield for {:.0} ms.", self.held * 1e3);
-        }
-        let had_cpu = evidence.cpu_share();
-        if had_cpu < 0.8 {
+        seen = match self.held_s {
+            Some(held_s) => format!("{seen}; one did not yield for {:.0} ms.", held_s * 1e3),
+            None => format!("{seen}."),
+        };
+        if self.had_cpu < FEW_CPUS {
             seen = format!(
                 "{seen} For {:.0} % of the time in which they wanted a CPU, they had none.",
-                (1.0 - had_cpu) * 100.0
+                (1.0 - self.had_cpu) * 100.0
             );
         }
-        let why = Why::of(evidence, self.found.most);
-        let is_held = match evidence.held_at(function(self.found.most)) {
-            Some(held) => held >= HELD_AT_ONCE,
-            // Nobody knows without a heartbeat whether they yield.
-            None => self.held >= HELD || evidence.runtimes.is_empty(),
-        };
-        let (level, cause, fix) = match &why {
-            Some(why) => {
-                seen = format!("{seen}{}", why.seen);
-                (Level::Fault, why.cause, why.fix)
-            }
-            None if is_held => (
-                Level::Fault,
-                "It computes for long in an async function, and all else that its thread has to poll waits.",
-                "Do it on a blocking thread (`tokio::task::spawn_blocking`), or do less of it.",
-            ),
-            None => (
-                Level::Wait,
-                "Requests take turns on the CPU; nothing shows that this work is done more often than needed.",
-                "See in the CPU profile what it calls.",
-            ),
-        };
-        let words = Words {
-            headline: format!(
-                "Threads that run requests compute at {}.",
-                place(self.found.most)
-            ),
-            seen,
-            cause: cause.to_owned(),
-            fix: fix.to_owned(),
-        };
-        let weight = COMPUTING_WEIGHT + self.busy / 2.0;
-        let see = "/debug/pprof/flamegraph";
-        Finding::of(level, "computing_worker", weight, see, words)
-            .at(function(self.found.most).unwrap_or_default())
+        match self.why.as_ref().and_then(Why::seen) {
+            Some(why) => format!("{seen} {why}"),
+            None => seen,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::of_threads;
     use crate::threads::testing::{LOCK, WORKER, in_call, runs};
     use crate::threads::{Stack, Thread};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     fn said(workers: Vec<Vec<Stack>>) -> Option<String> {
         let mut threads = Vec::new();
@@ -137,7 +150,9 @@ mod tests {
     fn said_of(threads: Vec<Thread>) -> Option<String> {
         let evidence = of_threads(threads, 0.05);
         let mut found = look(&evidence);
-        found.extend(super::super::blocked_worker::look(&evidence));
+        found.extend(told(super::super::blocked_worker::check(&Facts::of(
+            &evidence,
+        ))));
         found.into_iter().next().map(|finding| finding.says)
     }
 

@@ -2,351 +2,388 @@
 
 use ecosystem::{WaitKind, figures};
 
-use crate::evidence::{Connections, Evidence, Peers, Requests};
-use crate::finding::{Finding, Level, Words};
+use super::table;
+use crate::evidence::{Frame, Line, Peers, Requests};
+use crate::facts::{Facts, Side};
+use crate::finding::{Advice, Row, Sighting};
+use crate::threads::Spot;
+use crate::threads::seen::Inside;
 use crate::thresholds::{
-    ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CLOSED_HERE, CONNECTIONS_WEIGHT, DROPPED,
-    HELD_BY_CLIENT_WEIGHT, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE,
-    NAGLE_WEIGHT, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_CONNECTION_WEIGHT, SHARED_MS,
-    STREAMS_WEIGHT, UNREAD_LOOKS, UNREAD_WEIGHT,
+    ACCEPT_LOOKS, CLOSED_HERE, DROPPED, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS,
+    MUCH_OF_ROUTE, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_MS, UNREAD_LOOKS,
 };
 use crate::waiting::Waiting;
 
-const SEE: &str = "/debug/sockets";
-
-/// Connections with their name: `to 127.0.0.1:5432`, `on port 8080`.
-fn named(connections: &Connections) -> Vec<(String, &Peers, bool)> {
-    let mut named = Vec::new();
-    for peers in &connections.upstreams {
-        named.push((format!("to {}", peers.address), peers, true));
+/// Returns connections with their name: `to 127.0.0.1:5432`, `on port 8080`.
+fn named(side: Side, address: &str) -> String {
+    match side {
+        Side::Upstream => format!("to {address}"),
+        Side::Clients => format!("on {address}"),
     }
-    for peers in &connections.listeners {
-        named.push((format!("on {}", peers.address), peers, false));
-    }
-    named
 }
 
 /// Connections that are hardly used again.
-pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(connections) = &evidence.connections else {
-        return findings;
+pub(crate) struct ShortConnections {
+    side: Side,
+    address: String,
+    seconds: f64,
+    opened: usize,
+    most_open: usize,
+    closed_here: usize,
+    /// Where threads make clients for these connections.
+    made_at: Option<Spot>,
+    /// The line at which most requests wait for an answer, and the time of such a wait in milliseconds.
+    awaited: Option<(Line, f64)>,
+}
+
+pub(crate) fn not_used_again(facts: &Facts<'_>) -> Vec<ShortConnections> {
+    let mut found = Vec::new();
+    let Some(connections) = &facts.evidence.connections else {
+        return found;
     };
-    let requests = evidence.requests.as_ref();
-    let finished = match requests {
-        Some(requests) => requests.finished(),
-        None => 0,
-    };
-    for (name, peers, is_upstream) in named(connections) {
-        let seen = (peers.opened + peers.ended) as u64;
-        let of_namespace = if is_upstream {
-            connections.namespace_opened
-        } else {
-            connections.namespace_accepted
+    let finished = facts.requests.map_or(0, Requests::finished);
+    for (side, peers) in facts.peers() {
+        let seen = peers.opened + peers.ended;
+        let of_namespace = match side {
+            Side::Upstream => connections.namespace_opened,
+            Side::Clients => connections.namespace_accepted,
         };
         // Those that are short are seldom seen. The kernel counts all, if not of this process alone.
-        let opened = of_namespace.unwrap_or(seen).max(seen);
+        let opened = of_namespace.unwrap_or_default().max(seen as u64);
         let per_request = opened as f64 / finished.max(1) as f64;
-        let is_many = seen >= OPENED && seen >= (OPENED_PER_OPEN * peers.most_open) as u64;
-        if !is_many || per_request < OPENED_PER_REQUEST {
+        let is_many = seen as u64 >= OPENED && seen >= OPENED_PER_OPEN * peers.most_open;
+        let end_with_requests = facts
+            .requests
+            .is_some_and(|requests| are_given_up(requests, side));
+        if !is_many || per_request < OPENED_PER_REQUEST || end_with_requests {
             continue;
         }
-        if let Some(requests) = requests
-            && are_given_up(requests, is_upstream)
-        {
-            continue;
-        }
-        let is_closed_here = peers.closed_here as f64 >= CLOSED_HERE * seen as f64;
-        let seen = format!(
-            "At least {seen} were opened in {:.1} s, and no look saw more than {} open. This process closed {} of them first.",
-            connections.seconds, peers.most_open, peers.closed_here
-        );
-        findings.push(if is_upstream {
-            upstream(evidence, &name, seen, is_closed_here)
-        } else if is_closed_here {
-            closed_by_service(&name, seen)
-        } else {
-            closed_by_clients(&name, seen)
+        let is_upstream = side == Side::Upstream;
+        found.push(ShortConnections {
+            side,
+            address: peers.address.clone(),
+            seconds: connections.seconds,
+            opened: seen,
+            most_open: peers.most_open,
+            closed_here: peers.closed_here,
+            made_at: facts.client_made_at.clone().filter(|_| is_upstream),
+            awaited: answer_awaited(facts).filter(|_| is_upstream),
         });
     }
-    findings
-}
-
-/// Connections to another service, which are closed after a call or a few.
-fn upstream(evidence: &Evidence, name: &str, mut seen: String, is_closed_here: bool) -> Finding {
-    if let Some(answer) = answer_awaited(evidence) {
-        seen = format!("{seen} {answer}");
-    }
-    let made_at = evidence.client_made_at();
-    let headline = match &made_at {
-        Some(place) => format!(
-            "A client is made for requests at {place}, so connections {name} are hardly used again."
-        ),
-        None => format!("Connections {name} are hardly used again."),
-    };
-    let (cause, fix) = if made_at.is_some() {
-        (
-            "A client has a pool of connections of its own, and takes it along when it is dropped.",
-            "Make one client at the start, and share it: a clone has the same pool.",
-        )
-    } else if is_closed_here {
-        (
-            "A client is made for each call, or its pool keeps fewer connections than are used at once.",
-            "Keep one client, and let its pool keep as many as are used at once.",
-        )
-    } else {
-        (
-            "A body is not read to its end, or the other end closes: then its answers say `connection: close`.",
-            "Read each answer to its end.",
-        )
-    };
-    let words = Words {
-        headline,
-        seen,
-        cause: cause.to_owned(),
-        fix: fix.to_owned(),
-    };
-    Finding::fault("connections", CONNECTIONS_WEIGHT, SEE, words)
-}
-
-/// Connections of clients that this service closes.
-fn closed_by_service(name: &str, seen: String) -> Finding {
-    let words = Words {
-        headline: format!("This service closes connections {name} after a request or a few."),
-        seen,
-        cause: "The code that serves a connection ends, or answers `connection: close`.".to_owned(),
-        fix: "Serve each connection until its client closes it.".to_owned(),
-    };
-    Finding::fault("connections_closed", CLIENTS_WEIGHT, SEE, words)
-}
-
-/// Connections that clients open for a request or a few: no fault of this service.
-fn closed_by_clients(name: &str, seen: String) -> Finding {
-    let words = Words {
-        headline: format!("Connections {name} are hardly used again."),
-        seen,
-        fix: "Let clients and proxies keep connections alive.".to_owned(),
-        ..Words::default()
-    };
-    Finding::of(
-        Level::Note,
-        "clients_connections",
-        CLIENTS_WEIGHT,
-        SEE,
-        words,
-    )
+    found
 }
 
 /// Returns whether connections end because requests do: a client that leaves closes its connection, and those of the
 /// calls for it, and a time limit closes those of calls. Both are told as what they are.
-fn are_given_up(requests: &Requests, is_upstream: bool) -> bool {
+fn are_given_up(requests: &Requests, side: Side) -> bool {
     let finished = requests.finished();
     let are_cut = requests.answers().timed_out as f64 >= DROPPED * finished as f64;
+    let is_upstream = side == Side::Upstream;
     finished == 0 || requests.left_share() >= DROPPED || is_upstream && are_cut
 }
 
-/// The line at which most requests wait for an answer, and for how long.
-fn answer_awaited(evidence: &Evidence) -> Option<String> {
-    let mut waits = Waiting::all(evidence).into_iter();
-    let answer = waits.find(|waiting| waiting.kind() == WaitKind::Answer)?;
+fn answer_awaited(facts: &Facts<'_>) -> Option<(Line, f64)> {
+    let answer = facts.waits_of(WaitKind::Answer).next()?;
     if answer.share < MUCH_OF_ROUTE {
         return None;
     }
-    let line = answer.place().line()?;
-    let ms = answer.ms?;
-    Some(format!(
-        "Requests wait for an answer at {line}, {} each.",
-        figures::duration(ms)
-    ))
+    Some((answer.line()?.clone(), answer.ms?))
+}
+
+impl Sighting for ShortConnections {
+    fn row(&self) -> &'static Row {
+        let is_closed_here = self.closed_here as f64 >= CLOSED_HERE * self.opened as f64;
+        match self.side {
+            Side::Upstream if self.made_at.is_some() => table::CLIENT_FOR_CALL,
+            Side::Upstream if is_closed_here => table::CLOSED_BEFORE_USE,
+            Side::Upstream => table::CLOSED_BY_OTHERS,
+            Side::Clients if is_closed_here => table::CLOSED_BY_SERVICE,
+            Side::Clients => table::CLOSED_BY_CLIENTS,
+        }
+    }
+
+    fn headline(&self) -> String {
+        let name = named(self.side, &self.address);
+        let is_closed_here = self.closed_here as f64 >= CLOSED_HERE * self.opened as f64;
+        match &self.made_at {
+            Some(spot) => format!(
+                "A client is made for requests at {spot}, so connections {name} are hardly used again."
+            ),
+            None if is_closed_here && self.side == Side::Clients => {
+                format!("This service closes connections {name} after a request or a few.")
+            }
+            None => format!("Connections {name} are hardly used again."),
+        }
+    }
+
+    fn seen(&self) -> String {
+        let seen = format!(
+            "At least {} were opened in {:.1} s, and no look saw more than {} open. This process closed {} of them first.",
+            self.opened, self.seconds, self.most_open, self.closed_here
+        );
+        match &self.awaited {
+            Some((line, ms)) => {
+                let time = figures::duration(*ms);
+                format!("{seen} Requests wait for an answer at {line}, {time} each.")
+            }
+            None => seen,
+        }
+    }
 }
 
 /// Small pieces that Nagle's algorithm holds back for long.
-pub(crate) fn nagle(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(connections) = &evidence.connections else {
-        return findings;
-    };
-    for (name, peers, _) in named(connections) {
+pub(crate) struct HeldBack {
+    side: Side,
+    peers: Peers,
+    /// Share of the looks at which something was queued.
+    share: f64,
+}
+
+pub(crate) fn nagle(facts: &Facts<'_>) -> Vec<HeldBack> {
+    let mut found = Vec::new();
+    for (side, peers) in facts.peers() {
         let share = f64::from(peers.held_looks) / f64::from(peers.queued_looks.max(1));
-        if peers.held_looks < HELD_LOOKS || share < HELD_SHARE {
-            continue;
+        if peers.held_looks >= HELD_LOOKS && share >= HELD_SHARE {
+            let peers = peers.clone();
+            found.push(HeldBack { side, peers, share });
         }
-        let words = Words {
-            headline: format!(
-                "{} of {} connections {name} hold small pieces back, by Nagle's algorithm.",
-                peers.without_nodelay, peers.most_open
-            ),
-            seen: format!(
-                "In {:.0} % of the looks at which something was queued, a small piece had waited for an acknowledgement \
-                 for 10 ms or more.",
-                100.0 * share
-            ),
-            cause: "An answer is written in pieces without TCP_NODELAY, and the other end delays its acknowledgement \
-                    by 40 ms."
-                .to_owned(),
-            fix: "Set TCP_NODELAY, or write each answer in one piece.".to_owned(),
-        };
-        findings.push(Finding::fault("nagle", NAGLE_WEIGHT, SEE, words));
     }
-    findings
+    found
+}
+
+impl Sighting for HeldBack {
+    fn row(&self) -> &'static Row {
+        table::NAGLE
+    }
+
+    fn headline(&self) -> String {
+        format!(
+            "{} of {} connections {} hold small pieces back, by Nagle's algorithm.",
+            self.peers.without_nodelay,
+            self.peers.most_open,
+            named(self.side, &self.peers.address)
+        )
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "In {:.0} % of the looks at which something was queued, a small piece had waited for an acknowledgement for 10 ms \
+             or more.",
+            100.0 * self.share
+        )
+    }
 }
 
 /// Connections that nobody accepts.
-pub(crate) fn not_accepted(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(connections) = &evidence.connections else {
-        return findings;
-    };
-    for (name, peers, _) in named(connections) {
-        if connections.looks < ACCEPT_LOOKS || peers.unaccepted_looks * 2 <= connections.looks {
-            continue;
+pub(crate) struct NotAccepted {
+    side: Side,
+    peers: Peers,
+}
+
+pub(crate) fn not_accepted(facts: &Facts<'_>) -> Vec<NotAccepted> {
+    let mut found = Vec::new();
+    let connections = facts.evidence.connections.as_ref();
+    let looks = connections.map_or(0, |connections| connections.looks);
+    for (side, peers) in facts.peers() {
+        if looks >= ACCEPT_LOOKS && peers.unaccepted_looks * 2 > looks {
+            let peers = peers.clone();
+            found.push(NotAccepted { side, peers });
         }
-        let words = Words {
-            headline: format!(
-                "Connections {name} wait to be accepted, up to {} at a time.",
-                peers.most_unaccepted
-            ),
-            cause: "The task that accepts awaits something else between two accepts.".to_owned(),
-            fix: "Spawn what is done with a connection, and accept the next one at once."
-                .to_owned(),
-            ..Words::default()
-        };
-        findings.push(Finding::fault("accept_queue", ACCEPT_WEIGHT, SEE, words));
     }
-    findings
+    found
+}
+
+impl Sighting for NotAccepted {
+    fn row(&self) -> &'static Row {
+        table::NOT_ACCEPTED
+    }
+
+    fn headline(&self) -> String {
+        format!(
+            "Connections {} wait to be accepted, up to {} at a time.",
+            named(self.side, &self.peers.address),
+            self.peers.most_unaccepted
+        )
+    }
+
+    fn seen(&self) -> String {
+        String::new()
+    }
 }
 
 /// Received data that nobody reads.
-pub(crate) fn not_read(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(connections) = &evidence.connections else {
-        return findings;
-    };
-    for (name, peers, _) in named(connections) {
-        if peers.unread == 0 {
-            continue;
-        }
-        let headline = format!(
-            "Nobody reads what came in on {} of {} connections {name}",
-            peers.unread,
-            peers.open.max(peers.unread)
-        );
-        let waits = format!(
-            "Up to {} bytes wait on one of them, and none was read in the last {UNREAD_LOOKS} looks or more.",
-            peers.most_unread
-        );
-        let (weight, words) = if peers.untaken > 0 {
-            (
-                HELD_BY_CLIENT_WEIGHT,
-                held_by_client(evidence, peers, &headline, &waits),
-            )
-        } else {
-            let words = Words {
-                headline: format!("{headline}."),
-                seen: waits,
-                cause: "The task or thread that reads does something else first.".to_owned(),
-                fix: "Read in a task of its own, or close what nobody will read.".to_owned(),
-            };
-            (UNREAD_WEIGHT, words)
-        };
-        findings.push(Finding::fault("unread", weight, SEE, words));
-    }
-    findings
+pub(crate) struct NotRead {
+    side: Side,
+    peers: Peers,
+    /// Where tasks that are no requests run, if a client takes its data too slowly.
+    others: Option<Inside>,
 }
 
-/// Words for connections that nobody reads while the other end of another one takes nothing.
-fn held_by_client(evidence: &Evidence, peers: &Peers, headline: &str, waits: &str) -> Words {
-    let clients = match peers.untaken {
-        1 => "1 client takes its data".to_owned(),
-        clients => format!("{clients} clients take their data"),
-    };
-    let mut seen = format!(
-        "{waits} At all of these looks, up to {} bytes waited for a client to take them.",
-        peers.most_untaken
-    );
-    let mut headline = format!("{headline}, while {clients} too slowly");
-    let mut fix = "Do not wait for a client: give each a bounded channel, use `try_send`, and close those that are too slow. \
-                   Hold no lock while you send."
-        .to_owned();
-    if let Some(others) = evidence.other_tasks() {
-        headline = format!("{headline}: see {}", others.most);
-        seen = format!("{seen} Tasks that are no requests run {}.", others.places);
-    } else {
-        fix += " To see the line, put the task into `debug_endpoints::watch`.";
+pub(crate) fn not_read(facts: &Facts<'_>) -> Vec<NotRead> {
+    let mut found = Vec::new();
+    for (side, peers) in facts.peers() {
+        if peers.unread > 0 {
+            found.push(NotRead {
+                side,
+                peers: peers.clone(),
+                others: facts.other_tasks.clone().filter(|_| peers.untaken > 0),
+            });
+        }
     }
-    Words {
-        headline: format!("{headline}."),
-        seen,
-        cause: "A task sends to all clients in turn and waits for the slowest. The others wait for that task, \
-                or for a lock that it holds meanwhile."
-            .to_owned(),
-        fix,
+    found
+}
+
+impl Sighting for NotRead {
+    fn row(&self) -> &'static Row {
+        if self.peers.untaken > 0 {
+            table::HELD_BY_CLIENT
+        } else {
+            table::NOT_READ
+        }
+    }
+
+    fn headline(&self) -> String {
+        let headline = format!(
+            "Nobody reads what came in on {} of {} connections {}",
+            self.peers.unread,
+            self.peers.open.max(self.peers.unread),
+            named(self.side, &self.peers.address)
+        );
+        let clients = match self.peers.untaken {
+            0 => return format!("{headline}."),
+            1 => "1 client takes its data".to_owned(),
+            clients => format!("{clients} clients take their data"),
+        };
+        let see = self.others.as_ref();
+        let see = see.map(|others| format!(": see {}", others.most));
+        let see = see.unwrap_or_default();
+        format!("{headline}, while {clients} too slowly{see}.")
+    }
+
+    fn seen(&self) -> String {
+        let mut seen = format!(
+            "Up to {} bytes wait on one of them, and none was read in the last {UNREAD_LOOKS} looks or more.",
+            self.peers.most_unread
+        );
+        if self.peers.untaken == 0 {
+            return seen;
+        }
+        seen = format!(
+            "{seen} At all of these looks, up to {} bytes waited for a client to take them.",
+            self.peers.most_untaken
+        );
+        match &self.others {
+            Some(others) => format!("{seen} Tasks that are no requests run {}.", others.places),
+            None => format!(
+                "{seen} The task's line would be seen if its future were in `debug_endpoints::watch`."
+            ),
+        }
     }
 }
 
 /// Many requests at once on few connections, which answer in turn.
-pub(crate) fn shared(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let (Some(requests), Some(connections)) = (&evidence.requests, &evidence.connections) else {
-        return findings;
-    };
-    if connections
-        .upstreams
-        .iter()
-        .all(|peers| peers.most_open == 0)
-    {
-        return findings;
+pub(crate) struct SharedConnections {
+    waiting: Waiting,
+    row: &'static Row,
+    /// Connections to other services that were open at once.
+    open: usize,
+}
+
+pub(crate) fn shared(facts: &Facts<'_>) -> Vec<SharedConnections> {
+    let mut found = Vec::new();
+    let mut upstreams = facts.evidence.upstreams().iter();
+    if upstreams.all(|peers| peers.most_open == 0) {
+        return found;
     }
-    let open = evidence.open_upstreams();
-    for waiting in Waiting::all(evidence) {
-        let on_each = waiting.in_flight / open as f64;
-        let (least, kind, weight) = match waiting.kind() {
-            WaitKind::Database if !waiting.wait.is_transaction() => {
-                (MANY_ON_ONE, "shared_connection", SHARED_CONNECTION_WEIGHT)
+    let open = facts.evidence.open_upstreams();
+    for waiting in &facts.waits {
+        let is_long = waiting.ms.is_none_or(|ms| ms >= SHARED_MS);
+        let (row, least) = match waiting.kind() {
+            WaitKind::Database if !waiting.wait.is_transaction() && is_long => {
+                (table::SHARED_CONNECTION, MANY_ON_ONE)
             }
-            WaitKind::AnswerOrStream => (
-                MANY_STREAMS,
-                "answer_or_stream",
-                STREAMS_WEIGHT + waiting.share / 2.0,
-            ),
+            WaitKind::AnswerOrStream => (table::SHARED_STREAMS, MANY_STREAMS),
             _ => continue,
         };
-        let is_felt = kind != "shared_connection" || waiting.ms.is_none_or(|ms| ms >= SHARED_MS);
-        if on_each < least || waiting.share < MUCH_OF_ROUTE || !is_felt {
-            continue;
+        let on_each = waiting.in_flight / open as f64;
+        if on_each >= least && waiting.share >= MUCH_OF_ROUTE {
+            found.push(SharedConnections {
+                waiting: waiting.clone(),
+                row,
+                open,
+            });
         }
-        let (cause, fix) = if kind == "shared_connection" {
-            (
-                "One connection answers in turn: a slow command, or one that blocks, holds up all behind it.",
-                "Use a pool of connections, and give commands that block a connection of their own.",
-            )
-        } else {
-            (waiting.wait.cause, waiting.wait.fix)
-        };
-        let words = Words {
-            headline: format!(
-                "{} {} requests at once share {}.",
-                waiting.headline(),
-                figures::average(waiting.in_flight),
-                match open {
-                    1 => "1 connection".to_owned(),
-                    open => format!("{open} connections"),
-                }
-            ),
-            seen: waiting.seen(requests),
-            cause: cause.to_owned(),
-            fix: fix.to_owned(),
-        };
-        let found = Finding::fault(kind, weight, "/debug/await", words);
-        findings.push(found.at(waiting.place().anchor()));
     }
-    findings
+    found
+}
+
+impl Sighting for SharedConnections {
+    fn row(&self) -> &'static Row {
+        self.row
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        (self.waiting.kind() == WaitKind::AnswerOrStream).then_some(Advice {
+            cause: self.waiting.wait.cause,
+            fix: self.waiting.wait.fix,
+        })
+    }
+
+    fn share(&self) -> f64 {
+        match self.waiting.kind() {
+            WaitKind::AnswerOrStream => self.waiting.share / 2.0,
+            _ => 0.0,
+        }
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.waiting.anchor()]
+    }
+
+    fn headline(&self) -> String {
+        let open = match self.open {
+            1 => "1 connection".to_owned(),
+            open => format!("{open} connections"),
+        };
+        format!(
+            "{} {} requests at once share {open}.",
+            self.waiting.headline(),
+            figures::average(self.waiting.in_flight)
+        )
+    }
+
+    fn seen(&self) -> String {
+        self.waiting.seen()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::{Connections, Evidence};
+    use crate::finding::{Finding, Level};
+    use crate::rules::told;
     use crate::testing::{both_sides, evidence, place, route};
+
+    fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
+        told(super::not_used_again(&Facts::of(evidence)))
+    }
+
+    fn nagle(evidence: &Evidence) -> Vec<Finding> {
+        told(super::nagle(&Facts::of(evidence)))
+    }
+
+    fn not_accepted(evidence: &Evidence) -> Vec<Finding> {
+        told(super::not_accepted(&Facts::of(evidence)))
+    }
+
+    fn not_read(evidence: &Evidence) -> Vec<Finding> {
+        told(super::not_read(&Facts::of(evidence)))
+    }
+
+    fn shared(evidence: &Evidence) -> Vec<Finding> {
+        told(super::shared(&Facts::of(evidence)))
+    }
 
     fn with(mut evidence: Evidence, upstreams: Vec<Peers>, listeners: Vec<Peers>) -> Evidence {
         evidence.connections = Some(Connections {
@@ -429,7 +466,7 @@ mod tests {
         };
         assert_eq!(told(50), ("connections_closed", Level::Fault));
         assert_eq!(told(49), ("clients_connections", Level::Note));
-        assert!(found(49, true).cause.contains("the other end closes"));
+        assert!(found(49, true).cause.contains("The other end closes"));
         assert!(found(50, true).cause.contains("A client is made"));
     }
 

@@ -2,20 +2,27 @@
 
 use ecosystem::waits_for_disk;
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Words};
+use super::table;
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
 use crate::threads::Stack;
-use crate::threads::seen::{function, grouped, hands_over, is_told, place, worst};
-use crate::thresholds::{BLOCKED, DISK, DISK_WEIGHT, FEWEST_OF_DISK};
+use crate::threads::seen::{Spot, function, grouped, hands_over, is_told, place, worst};
+use crate::thresholds::{BLOCKED, DISK, FEWEST_OF_DISK};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let Some(profile) = &evidence.threads else {
-        return Vec::new();
-    };
+/// A call in which threads that run requests wait for the disk.
+pub(crate) struct DiskWait {
+    call: String,
+    at: Spot,
+    share: f64,
+    samples: u64,
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Option<DiskWait> {
+    let profile = facts.evidence.threads.as_deref()?;
     let threads = profile.run_requests();
     // A thread that is blocked for long is told as that.
     if worst(&threads) >= BLOCKED {
-        return Vec::new();
+        return None;
     }
     let mut stacks: Vec<&Stack> = Vec::new();
     for thread in threads {
@@ -27,33 +34,51 @@ pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
     let calls = grouped(stacks.into_iter(), |stack| {
         (function(stack), stack.in_call())
     });
-    let Some(found) = calls.first() else {
-        return Vec::new();
-    };
+    let found = calls.first()?;
     let share = found.samples as f64 / profile.moments.max(1) as f64;
     if share < DISK || found.samples < FEWEST_OF_DISK {
-        return Vec::new();
+        return None;
     }
-    let words = Words {
-        headline: format!(
-            "Threads that run requests wait for the disk: in {} at {}.",
-            found.most.in_call().unwrap_or("a call"),
-            place(found.most)
-        ),
-        seen: format!("One of them is there for {:.1} % of the time, in {} samples.", share * 100.0, found.samples),
-        cause: "The call blocks its thread, with all requests on it, for as long as the disk takes: seconds on a bad day."
-            .to_owned(),
-        fix: "Do it on a blocking thread (`tokio::task::spawn_blocking`), or once for several requests.".to_owned(),
-    };
-    vec![Finding::fault("disk", DISK_WEIGHT, "/debug/threads", words)]
+    Some(DiskWait {
+        call: found.most.in_call()?.to_owned(),
+        at: place(found.most),
+        share,
+        samples: found.samples,
+    })
+}
+
+impl Sighting for DiskWait {
+    fn row(&self) -> &'static Row {
+        table::DISK
+    }
+
+    fn headline(&self) -> String {
+        let (call, at) = (&self.call, &self.at);
+        format!("Threads that run requests wait for the disk: in {call} at {at}.")
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "One of them is there for {:.1} % of the time, in {} samples.",
+            self.share * 100.0,
+            self.samples
+        )
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::{both_sides, of_threads};
     use crate::threads::Thread;
     use crate::threads::testing::{BLOCKING, WORKER, in_call, runs};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     /// A worker that is in a call for some of 10,000 moments.
     fn worker(call: &str, samples: u64) -> Evidence {

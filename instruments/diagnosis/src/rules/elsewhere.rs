@@ -2,50 +2,42 @@
 
 use ecosystem::WaitKind;
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Level, Words};
-use crate::thresholds::{AT_WORK, LEAST_MS, POOL_WAIT};
-use crate::waiting::Waiting;
+use super::table;
+use crate::evidence::{Evidence, Frame};
+use crate::facts::Facts;
+use crate::finding::{Advice, Row, Sighting};
+use crate::threads::Places;
+use crate::waiting::{Waiting, is_inside};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
-    };
-    for waiting in Waiting::all(evidence) {
-        let is_work = matches!(waiting.kind(), WaitKind::Running | WaitKind::Ready);
-        let is_short = !is_work && waiting.ms.is_some_and(|ms| ms < LEAST_MS);
-        let is_little = is_short || waiting.in_flight < AT_WORK;
-        if !is_inside(waiting.kind()) || !waiting.is_much() || is_little {
+/// A wait inside of the service whose cause was not seen.
+pub(crate) struct Unexplained {
+    waiting: Waiting,
+    /// Where threads that run requests are most, if the requests run.
+    at_work: Option<Places>,
+    /// True if it is a job on a blocking thread, and jobs find a free thread at once.
+    is_job_itself: bool,
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<Unexplained> {
+    let mut found = Vec::new();
+    for waiting in &facts.waits {
+        if !is_inside(waiting.kind()) || !waiting.is_much() || waiting.is_little() {
             continue;
         }
-        let mut seen = waiting.seen(requests);
-        if is_work && let Some(places) = at_work(evidence) {
-            seen = format!("{seen} Threads that run requests are at {places}.");
-        }
-        let (mut cause, mut fix) = (waiting.wait.cause.to_owned(), waiting.wait.fix.to_owned());
-        if waiting.kind() == WaitKind::BlockingPool && has_free_threads(evidence) {
-            seen += " Jobs found a free thread at once.";
-            "The job itself takes that long.".clone_into(&mut cause);
-            "Look at what the job does; the blocking pool has room.".clone_into(&mut fix);
-        }
-        let words = Words {
-            headline: waiting.headline(),
-            seen,
-            cause,
-            fix,
-        };
-        let kind = waiting.kind().name();
-        let weight = waiting.share_of_all / 10.0;
-        let found = Finding::of(Level::Wait, kind, weight, "/debug/await", words);
-        findings.push(found.at(waiting.place().anchor()));
+        let is_work = matches!(waiting.kind(), WaitKind::Running | WaitKind::Ready);
+        found.push(Unexplained {
+            at_work: is_work.then(|| at_work(facts.evidence)).flatten(),
+            is_job_itself: waiting.kind() == WaitKind::BlockingPool
+                && facts.has_free_blocking_threads,
+            waiting: waiting.clone(),
+        });
     }
-    findings
+    found
 }
 
 /// Lists where threads that run requests are most. Samples of the CPU time are many more than those of threads, which also
 /// see where a thread is blocked.
-fn at_work(evidence: &Evidence) -> Option<String> {
+fn at_work(evidence: &Evidence) -> Option<Places> {
     let threads = evidence.threads.as_ref()?;
     match threads.at_work() {
         Some(places) => Some(places),
@@ -53,31 +45,62 @@ fn at_work(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// Returns whether the heartbeat's jobs found a free thread of the blocking pool each time.
-fn has_free_threads(evidence: &Evidence) -> bool {
-    let mut is_free = !evidence.runtimes.is_empty();
-    for runtime in &evidence.runtimes {
-        is_free &= runtime.blocking_wait_worst.max(runtime.blocking_unanswered) < POOL_WAIT;
+impl Sighting for Unexplained {
+    fn row(&self) -> &'static Row {
+        if self.is_job_itself {
+            table::BLOCKING_JOB
+        } else {
+            table::WAIT
+        }
     }
-    is_free
-}
 
-/// Returns whether such a wait goes on in this service, or in its database.
-pub(crate) fn is_inside(kind: WaitKind) -> bool {
-    use WaitKind::{Answer, AnswerOrStream, Body, Client, Network, NewConnection};
-    !matches!(
-        kind,
-        Answer | AnswerOrStream | Body | Client | NewConnection | Network
-    )
+    fn kind(&self) -> &'static str {
+        self.waiting.kind().name()
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        (!self.is_job_itself).then_some(Advice {
+            cause: self.waiting.wait.cause,
+            fix: self.waiting.wait.fix,
+        })
+    }
+
+    fn share(&self) -> f64 {
+        self.waiting.share_of_all / 10.0
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.waiting.anchor()]
+    }
+
+    fn headline(&self) -> String {
+        self.waiting.headline()
+    }
+
+    fn seen(&self) -> String {
+        let seen = self.waiting.seen();
+        match &self.at_work {
+            Some(places) => format!("{seen} Threads that run requests are at {places}."),
+            None if self.is_job_itself => format!("{seen} Jobs found a free thread at once."),
+            None => seen,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::{both_sides, cpu_samples, evidence, of_threads, place, route};
     use crate::threads::Thread;
     use crate::threads::testing::{WORKER, runs};
-    use crate::thresholds::{MUCH_OF_ALL, MUCH_OF_ROUTE};
+    use crate::thresholds::{AT_WORK, LEAST_MS, MUCH_OF_ALL, MUCH_OF_ROUTE, POOL_WAIT};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const LINE: &str = "shop::note (src/note.rs:7)";
 

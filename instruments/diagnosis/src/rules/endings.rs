@@ -3,215 +3,219 @@
 use ecosystem::figures::{self, count};
 use ecosystem::{PartMeaning, WaitKind};
 
-use crate::evidence::{Evidence, Place, Requests, Route};
-use crate::finding::{Finding, Level, Words};
-use crate::thresholds::{
-    ASKED_AGAIN, DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, GIVEN_UP_WEIGHT, SERVER_ERRORS,
-    SERVER_ERRORS_WEIGHT,
-};
+use super::table;
+use crate::evidence::{Frame, Line, Part, Place, Requests, Route};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::threads::Places;
+use crate::thresholds::{ASKED_AGAIN, DROPPED_HALF, DROPPED_MOST, FEWEST_BAD, SERVER_ERRORS};
+use crate::waiting::whereabouts;
 
-/// Most requests are given up, and work goes on for nobody.
-pub(crate) fn given_up(evidence: &Evidence) -> Vec<Finding> {
-    let Some(requests) = &evidence.requests else {
-        return Vec::new();
-    };
+/// Requests of which most are given up, so that work goes on for nobody.
+pub(crate) struct GivenUp {
+    /// Requests that were given up or cut, of those that ended.
+    cut: u64,
+    ended: u64,
+    /// Mean time after which requests were dropped, in milliseconds, of the route with most of them.
+    after_ms: Option<f64>,
+    /// True if nearly all are given up.
+    are_most: bool,
+    what: What,
+    /// The place where most requests are.
+    at: Option<Place>,
+    /// Tasks that become more, with the requests in flight.
+    tasks: Option<(Part, i64)>,
+    /// Where threads compute meanwhile.
+    computing: Option<Places>,
+}
+
+enum What {
+    /// The value at a line is begun anew by each request.
+    BegunAnew(Line),
+    /// A time limit of the service cuts requests, which begin their calls again and again.
+    CutAndAskedAgain(Retries),
+    /// A time limit of the service cuts requests.
+    Cut,
+    /// Clients leave while requests wait for a task that was spawned at a line.
+    LeftForTask(Line),
+    /// Clients leave.
+    Left,
+}
+
+/// Connections that were opened for each request that was cut.
+struct Retries {
+    for_each: f64,
+    address: String,
+    /// The innermost line of the requests.
+    line: Option<Line>,
+}
+
+pub(crate) fn given_up(facts: &Facts<'_>) -> Option<GivenUp> {
+    let requests = facts.requests?;
     let cut = requests.dropped() + requests.answers().timed_out;
     let ended = requests.dropped() + requests.finished();
     let share = cut as f64 / ended.max(1) as f64;
     if cut < FEWEST_BAD || share < DROPPED_HALF {
-        return Vec::new();
+        return None;
     }
-    let mut seen = String::new();
-    if let Some(place) = where_most_are(requests) {
-        seen = format!("They were at {place}.");
-    }
-    let tasks = more_tasks(evidence, requests);
-    if let Some(more) = &tasks {
-        seen = format!("{seen} {more}");
-    }
-    if let Some(threads) = &evidence.threads
-        && let Some(place) = threads.computing()
-    {
-        seen = format!("{seen} Threads still compute: {place}.");
-    }
-    let again = asked_again(evidence, ended).filter(|_| requests.dropped() == 0);
-    let spawned = waits_for_spawned(requests).filter(|_| requests.dropped() > 0);
-    let runs_on = tasks.is_some() || again.is_some() || spawned.is_some();
-    let level = if share >= DROPPED_MOST || runs_on {
-        Level::Fault
-    } else {
-        // Clients may have a limit of their own that is shorter than the work.
-        Level::Bound
+    let by_limit = requests.dropped() == 0;
+    let again = retries(facts, requests, ended).filter(|_| by_limit);
+    let what = match (again, begun_again(facts)) {
+        (Some(again), _) => What::CutAndAskedAgain(again),
+        (None, Some(line)) => What::BegunAnew(line),
+        (None, None) if by_limit => What::Cut,
+        (None, None) => match waits_for_spawned(facts) {
+            Some(line) => What::LeftForTask(line),
+            None => What::Left,
+        },
     };
-    let begun_again = begun_again(requests).filter(|_| again.is_none());
-    let words = if let Some(line) = begun_again {
-        initialisation(requests, line, cut, ended, seen)
-    } else if requests.dropped() == 0 {
-        cut_by_limit(requests, cut, ended, seen, again)
-    } else {
-        let cause = if spawned.is_some() {
-            "A spawned task runs on when its request is dropped. It works for a client who has left, and others wait behind \
-             it."
-        } else if level == Level::Fault {
-            "Work for clients who have left goes on in a queue, a task or a thread; or the queue is longer than clients \
-             wait, so each is served when it is about to leave."
-        } else {
-            "Clients wait for less time than most answers take."
-        };
-        let at = spawned.map(|line| format!(": they wait for a spawned task at {line}"));
-        let at = at.unwrap_or_default();
-        Words {
-            headline: format!(
-                "{} of {} requests were given up{}, before they had an answer{at}.",
-                count(cut as f64),
-                count(ended as f64),
-                after(requests)
-            ),
-            seen,
-            cause: cause.to_owned(),
-            fix: "Bound the queue, and refuse at once (503) what cannot be answered in time. Then drop work whose request \
-                  is gone: ask `is_closed()` of its reply channel before each job, or abort its task."
-                .to_owned(),
-        }
-    };
-    let words = Words {
-        seen: words.seen.trim().to_owned(),
-        ..words
-    };
-    let weight = GIVEN_UP_WEIGHT;
-    vec![Finding::of(
-        level,
-        "given_up",
-        weight,
-        "/debug/await",
-        words,
-    )]
+    let mut places = requests.places.iter();
+    let at = places.find(|place| place.line().is_some());
+    let threads = facts.evidence.threads.as_ref();
+    Some(GivenUp {
+        cut,
+        ended,
+        after_ms: requests.dropped_after_ms(),
+        are_most: share >= DROPPED_MOST,
+        what,
+        at: at.cloned(),
+        tasks: more_tasks(facts, requests),
+        computing: threads.and_then(|threads| threads.computing()),
+    })
 }
 
 /// Returns the line at which most requests wait for a value that one of them makes, if that request is further inside: it is
 /// cut as the others are, and what it has made of the value is lost.
-fn begun_again(requests: &Requests) -> Option<&str> {
-    for waits in requests.crowded(WaitKind::SingleFlight) {
+fn begun_again(facts: &Facts<'_>) -> Option<Line> {
+    for waits in facts.crowded(WaitKind::SingleFlight) {
         let Some(line) = waits.line() else { continue };
         let makes = |place: &Place| {
-            let at = place.frames.iter().position(|frame| frame == line);
+            let mut frames = place.frames.iter();
+            let at = frames.position(|frame| frame.line() == Some(line));
             place.kind() != Some(WaitKind::SingleFlight)
                 && at.is_some_and(|at| at + 2 < place.frames.len())
         };
-        if requests.places.iter().any(makes) {
-            return Some(line);
+        if facts.requests?.places.iter().any(makes) {
+            return Some(line.clone());
         }
     }
     None
 }
 
-fn initialisation(requests: &Requests, line: &str, cut: u64, ended: u64, seen: String) -> Words {
-    Words {
-        headline: format!(
-            "{} of {} requests were cut{}: the value at {line} is begun anew each time, and never made.",
-            count(cut as f64),
-            count(ended as f64),
-            after(requests)
-        ),
-        seen,
-        cause: "The request that makes the value is cut before it is done, and the next one begins from the start.".to_owned(),
-        fix: "Make it in a spawned task and await that, or before the service takes requests.".to_owned(),
-    }
-}
-
-/// Words for requests that a time limit of the service cut: their clients got an answer, which says so.
-fn cut_by_limit(
-    requests: &Requests,
-    cut: u64,
-    ended: u64,
-    mut seen: String,
-    again: Option<String>,
-) -> Words {
-    let mut headline = format!(
-        "{} of {} requests were cut by a time limit (408 or 504)",
-        count(cut as f64),
-        count(ended as f64)
-    );
-    let mut cause = "What they wait for takes longer than the limit.";
-    let mut fix = "Find out why it takes so long there, and refuse at once (503) what cannot be answered in time.";
-    if let Some(again) = again {
-        headline += ", and begin their calls again and again";
-        let mut lines = requests.places.iter().filter_map(Place::line);
-        if let Some(line) = lines.next() {
-            headline = format!("{headline}, at {line}");
-        }
-        seen = format!("{seen} {again}");
-        cause = "A loop makes the call anew before it has an answer: a retry, or a `select!` with a timer. A retry has a pause.";
-        fix = "Bound the retries of all requests together; in a `select!`, make the future before the loop and poll it by `&mut`.";
-    }
-    Words {
-        headline: format!("{headline}."),
-        seen,
-        cause: cause.to_owned(),
-        fix: fix.to_owned(),
-    }
-}
-
-/// Returns a sentence on connections, if several to one address were opened for each of the requests that ended.
-fn asked_again(evidence: &Evidence, ended: u64) -> Option<String> {
-    for peers in evidence.upstreams() {
+/// Returns the retries, if several connections to one address were opened for each of the requests that ended.
+fn retries(facts: &Facts<'_>, requests: &Requests, ended: u64) -> Option<Retries> {
+    for peers in facts.evidence.upstreams() {
         let for_each = (peers.opened + peers.ended) as f64 / ended as f64;
         if for_each >= ASKED_AGAIN {
-            return Some(format!(
-                "For each of them, at least {for_each:.1} connections to {} were opened: calls are given up and made again.",
-                peers.address
-            ));
+            return Some(Retries {
+                for_each,
+                address: peers.address.clone(),
+                line: requests.places.iter().find_map(Place::line).cloned(),
+            });
         }
     }
     None
 }
 
 /// Tasks that become more than the requests in flight are: those of requests that are gone.
-fn more_tasks(evidence: &Evidence, requests: &Requests) -> Option<String> {
-    let tasks = evidence.memory.as_ref()?.tasks;
+fn more_tasks(facts: &Facts<'_>, requests: &Requests) -> Option<(Part, i64)> {
+    let tasks = facts.evidence.memory.as_ref()?.tasks;
     #[allow(clippy::cast_possible_truncation)] // Requests in flight are few.
     let in_flight = requests.in_flight.ceil() as i64;
-    if !tasks.rises_by_more_than(in_flight) {
-        return None;
-    }
-    Some(format!(
-        "The tasks became more, from {} to {}, with {in_flight} requests in flight.",
-        tasks.from, tasks.to
-    ))
-}
-
-/// The time after which requests were dropped, of the route with most of them: ` after 250 ms`.
-pub(crate) fn after(requests: &Requests) -> String {
-    if let Some(route) = requests.whole().max_by_key(|route| route.dropped)
-        && let Some(ms) = route.dropped_after_ms
-    {
-        return format!(" after {} on average", figures::duration(ms));
-    }
-    String::new()
-}
-
-/// The line where most requests are.
-fn where_most_are(requests: &Requests) -> Option<String> {
-    let place = requests
-        .places
-        .iter()
-        .find(|place| place.line().is_some())?;
-    Some(place.frames.join(" > "))
+    let is_more = tasks.rises_by_more_than(in_flight);
+    is_more.then_some((tasks, in_flight))
 }
 
 /// Returns the line at which most requests wait for a task, which runs on when its request is dropped.
-fn waits_for_spawned(requests: &Requests) -> Option<&str> {
-    for place in requests.crowded(WaitKind::Task) {
+fn waits_for_spawned(facts: &Facts<'_>) -> Option<Line> {
+    for place in facts.crowded(WaitKind::Task) {
         // A `JoinSet` ends its tasks when it is dropped, and so does a handle of tokio-util.
-        let ends = place
-            .frames
-            .iter()
-            .any(|frame| PartMeaning::EndsTasks.fits(frame));
-        if !ends {
-            return place.line();
+        let mut functions = place.frames.iter().filter_map(Frame::function);
+        if !functions.any(|function| PartMeaning::EndsTasks.fits(function)) {
+            return place.line().cloned();
         }
     }
     None
+}
+
+impl Sighting for GivenUp {
+    fn row(&self) -> &'static Row {
+        let runs_on = self.are_most || self.tasks.is_some();
+        match &self.what {
+            What::BegunAnew(_) if runs_on => table::BEGUN_ANEW,
+            What::BegunAnew(_) => table::BEGUN_ANEW_BY_SOME,
+            What::CutAndAskedAgain(_) => table::CUT_AND_ASKED_AGAIN,
+            What::Cut if runs_on => table::CUT_ALL,
+            What::Cut => table::CUT,
+            What::LeftForTask(_) => table::GIVEN_UP_FOR_TASK,
+            What::Left if runs_on => table::GIVEN_UP_IN_QUEUE,
+            // Clients may have a limit of their own that is shorter than the work.
+            What::Left => table::GIVEN_UP,
+        }
+    }
+
+    fn headline(&self) -> String {
+        let (cut, ended) = (count(self.cut as f64), count(self.ended as f64));
+        let after = self.after_ms.map(figures::duration);
+        let after = after.map(|time| format!(" after {time} on average"));
+        let after = after.unwrap_or_default();
+        match &self.what {
+            What::BegunAnew(line) => format!(
+                "{cut} of {ended} requests were cut{after}: the value at {line} is begun anew each time, and never made."
+            ),
+            What::CutAndAskedAgain(again) => {
+                let at = again.line.as_ref().map(|line| format!(", at {line}"));
+                let at = at.unwrap_or_default();
+                format!(
+                    "{cut} of {ended} requests were cut by a time limit (408 or 504), and begin their calls again and again{at}."
+                )
+            }
+            What::Cut => {
+                format!("{cut} of {ended} requests were cut by a time limit (408 or 504).")
+            }
+            What::LeftForTask(line) => format!(
+                "{cut} of {ended} requests were given up{after}, before they had an answer: they wait for a spawned task at \
+                 {line}."
+            ),
+            What::Left => {
+                format!(
+                    "{cut} of {ended} requests were given up{after}, before they had an answer."
+                )
+            }
+        }
+    }
+
+    fn seen(&self) -> String {
+        let mut seen = Vec::new();
+        if let Some(place) = &self.at {
+            seen.push(format!("They were at {}.", whereabouts(place)));
+        }
+        if let Some((tasks, in_flight)) = &self.tasks {
+            seen.push(format!(
+                "The tasks became more, from {} to {}, with {in_flight} requests in flight.",
+                tasks.from, tasks.to
+            ));
+        }
+        if let Some(places) = &self.computing {
+            seen.push(format!("Threads still compute: {places}."));
+        }
+        if let What::CutAndAskedAgain(again) = &self.what {
+            seen.push(format!(
+                "For each of them, at least {:.1} connections to {} were opened: calls are given up and made again.",
+                again.for_each, again.address
+            ));
+        }
+        seen.join(" ")
+    }
+}
+
+/// Answers that are errors of this service.
+pub(crate) struct ServerErrors {
+    all: u64,
+    finished: u64,
+    /// The route with most of them.
+    worst: String,
+    of_worst: u64,
 }
 
 /// Returns the number of a route's answers that are errors of this service. One that says that there is no room is on
@@ -223,43 +227,54 @@ fn errors(route: &Route) -> u64 {
         .saturating_sub(answers.refused + answers.timed_out)
 }
 
-/// Answers that are errors of this service.
-pub(crate) fn server_errors(evidence: &Evidence) -> Vec<Finding> {
-    let Some(requests) = &evidence.requests else {
-        return Vec::new();
-    };
+pub(crate) fn server_errors(facts: &Facts<'_>) -> Option<ServerErrors> {
+    let requests = facts.requests?;
     let all: u64 = requests.whole().map(errors).sum();
     let finished = requests.finished();
     if all < FEWEST_BAD || (all as f64) < SERVER_ERRORS * finished as f64 {
-        return Vec::new();
+        return None;
     }
-    let Some(worst) = requests.whole().max_by_key(|route| errors(route)) else {
-        return Vec::new();
-    };
-    let words = Words {
-        headline: format!("{all} of {finished} answers are errors of this service (5xx)."),
-        seen: format!("{} of them are of {}.", errors(worst), worst.name),
-        cause:
-            "Something that the handler needs fails: a connection, a file, a time limit of its own."
-                .to_owned(),
-        fix: "Look for the errors in its log; an error is often fast, and hides in latencies."
-            .to_owned(),
-    };
-    vec![Finding::fault(
-        "server_errors",
-        SERVER_ERRORS_WEIGHT,
-        "/debug/await?format=json",
-        words,
-    )]
+    let worst = requests.whole().max_by_key(|route| errors(route))?;
+    Some(ServerErrors {
+        all,
+        finished,
+        worst: worst.name.clone(),
+        of_worst: errors(worst),
+    })
+}
+
+impl Sighting for ServerErrors {
+    fn row(&self) -> &'static Row {
+        table::SERVER_ERRORS
+    }
+
+    fn headline(&self) -> String {
+        let (all, finished) = (self.all, self.finished);
+        format!("{all} of {finished} answers are errors of this service (5xx).")
+    }
+
+    fn seen(&self) -> String {
+        format!("{} of them are of {}.", self.of_worst, self.worst)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
     use crate::evidence::{Answers, Connections, Memory, Part, Peers};
-    use crate::rules::judge;
+    use crate::finding::{Finding, Level};
+    use crate::rules::{judge, told};
     use crate::testing::{evidence, place, route};
     use crate::thresholds::MUCH_OF_ALL;
+
+    fn given_up(evidence: &Evidence) -> Vec<Finding> {
+        told(super::given_up(&Facts::of(evidence)))
+    }
+
+    fn server_errors(evidence: &Evidence) -> Vec<Finding> {
+        told(super::server_errors(&Facts::of(evidence)))
+    }
 
     fn ended(finished: u64, dropped: u64, answers: Answers) -> Evidence {
         let mut route = route("GET /generate", 10.0, finished);
@@ -407,12 +422,15 @@ mod tests {
             let mut route = route("GET /pay", 10.0, 0);
             route.dropped = 90;
             let waits = ["shop::pay (src/pay.rs:28)", leaf];
-            let found = judge(&evidence(&[route], &[place("GET /pay", &waits, 10.0)]));
+            let found = judge(&Facts::of(&evidence(
+                &[route],
+                &[place("GET /pay", &waits, 10.0)],
+            )));
             let given_up = found.iter().find(|finding| finding.kind == "given_up");
             given_up.map_or(0.0, |finding| finding.weight)
         };
-        assert!(weight("tokio::sync::Mutex::lock") < GIVEN_UP_WEIGHT);
-        assert!(weight("tokio::sync::oneshot::Receiver") >= GIVEN_UP_WEIGHT);
+        assert!(weight("tokio::sync::Mutex::lock") < table::GIVEN_UP.weight);
+        assert!(weight("tokio::sync::oneshot::Receiver") >= table::GIVEN_UP.weight);
     }
 
     #[test]

@@ -5,69 +5,87 @@
 
 use ecosystem::{WaitKind, figures};
 
-use crate::evidence::{Evidence, Requests};
-use crate::finding::{Finding, Words};
-use crate::thresholds::{ABSENT, EQUAL_AT_ONCE, EQUAL_WORK_WEIGHT, MUCH_OF_ROUTE};
+use super::table;
+use crate::evidence::{Frame, Line};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::thresholds::{ABSENT, EQUAL_AT_ONCE, MUCH_OF_ROUTE};
 use crate::waiting::Waiting;
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
-    };
-    for burst in Burst::all(evidence, requests) {
-        findings.push(burst.finding(requests));
-    }
-    findings
-}
-
 /// Waits at one line, where many requests are at once, and at other times none.
-struct Burst {
+pub(crate) struct Burst {
+    line: Line,
     /// Waits at that line, the one of most requests first.
     waits: Vec<Waiting>,
 }
 
-impl Burst {
-    fn all(evidence: &Evidence, requests: &Requests) -> Vec<Self> {
-        let mut all: Vec<Self> = Vec::new();
-        for waiting in Waiting::all(evidence) {
-            let Some(line) = waiting.place().line() else {
-                continue;
-            };
-            if !is_work(waiting.kind()) {
-                continue;
-            }
-            let mut bursts = all.iter_mut();
-            match bursts.find(|burst| burst.first().place().line() == Some(line)) {
-                Some(burst) => burst.waits.push(waiting),
-                None => all.push(Self {
-                    waits: vec![waiting],
-                }),
-            }
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<Burst> {
+    let mut all: Vec<Burst> = Vec::new();
+    for waiting in &facts.waits {
+        let Some(line) = waiting.line() else {
+            continue;
+        };
+        if !is_work(waiting.kind()) {
+            continue;
         }
-        all.retain(|burst| burst.is_of_equal_work(requests));
-        all
+        match all.iter_mut().find(|burst| burst.line == *line) {
+            Some(burst) => burst.waits.push(waiting.clone()),
+            None => all.push(Burst {
+                line: line.clone(),
+                waits: vec![waiting.clone()],
+            }),
+        }
     }
+    all.retain(Burst::is_of_equal_work);
+    all
+}
 
+impl Burst {
     fn first(&self) -> &Waiting {
         &self.waits[0]
     }
 
-    fn is_of_equal_work(&self, requests: &Requests) -> bool {
-        let in_flight: f64 = self.waits.iter().map(|waiting| waiting.in_flight).sum();
-        let share: f64 = self.waits.iter().map(|waiting| waiting.share).sum();
-        let ms: Option<f64> = self.waits.iter().map(|waiting| waiting.ms).sum();
-        let Some(ms) = ms else { return false };
-        let in_bursts = self.first().comes_in_bursts(requests, ms);
-        in_bursts && in_flight >= EQUAL_AT_ONCE && share >= MUCH_OF_ROUTE
+    fn in_flight(&self) -> f64 {
+        self.waits.iter().map(|waiting| waiting.in_flight).sum()
     }
 
-    fn finding(&self, requests: &Requests) -> Finding {
-        let first = self.first();
-        let in_flight: f64 = self.waits.iter().map(|waiting| waiting.in_flight).sum();
-        let share: f64 = self.waits.iter().map(|waiting| waiting.share).sum();
-        let line = first.place().line().unwrap_or("an unknown place");
-        let absent = first.place().absent;
+    fn of_route(&self) -> f64 {
+        self.waits.iter().map(|waiting| waiting.share).sum()
+    }
+
+    fn is_of_equal_work(&self) -> bool {
+        let ms: Option<f64> = self.waits.iter().map(|waiting| waiting.ms).sum();
+        let Some(ms) = ms else { return false };
+        self.first().comes_in_bursts(ms)
+            && self.in_flight() >= EQUAL_AT_ONCE
+            && self.of_route() >= MUCH_OF_ROUTE
+    }
+}
+
+impl Sighting for Burst {
+    fn row(&self) -> &'static Row {
+        table::EQUAL_WORK
+    }
+
+    fn share(&self) -> f64 {
+        self.of_route() / 2.0
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![Frame::Own(self.line.clone())]
+    }
+
+    fn headline(&self) -> String {
+        let absent = self.first().place().absent;
+        format!(
+            "{}: {:.0} requests at once do work at {} that most requests do not need.",
+            self.first().routes(),
+            self.in_flight() / (1.0 - absent).max(ABSENT),
+            self.line
+        )
+    }
+
+    fn seen(&self) -> String {
         let mut waits = Vec::new();
         for waiting in &self.waits {
             waits.push(format!(
@@ -76,26 +94,12 @@ impl Burst {
                 waiting.wait.in_words()
             ));
         }
-        let median = first.median_ms(requests).unwrap_or_default();
-        let words = Words {
-            headline: format!(
-                "{}: {:.0} requests at once do work at {line} that most requests do not need.",
-                first.routes(),
-                in_flight / (1.0 - absent).max(ABSENT)
-            ),
-            seen: format!(
-                "For {:.0} % of the time nobody is there, and half of the requests take {} or less. On average {}.",
-                absent * 100.0,
-                short(median),
-                waits.join(", ")
-            ),
-            cause: "An entry of a cache expires or is missing, and each request that misses it makes it anew.".to_owned(),
-            fix: "Let one request make it while the others wait for that (a single flight: `OnceCell`, moka's `get_with`), \
-                  or renew it before it expires."
-                .to_owned(),
-        };
-        let weight = EQUAL_WORK_WEIGHT + share / 2.0;
-        Finding::fault("equal_work", weight, "/debug/await", words).at(line)
+        format!(
+            "For {:.0} % of the time nobody is there, and half of the requests take {} or less. On average {}.",
+            self.first().place().absent * 100.0,
+            short(self.first().route.median_ms.unwrap_or_default()),
+            waits.join(", ")
+        )
     }
 }
 
@@ -124,8 +128,15 @@ fn is_work(kind: WaitKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::{both_sides, evidence, place, route};
     use crate::thresholds::PASSES_BY;
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const LINE: &str = "shop::compute (src/stats.rs:28)";
     const POOL: &str = "(waiting for a connection of the pool)";

@@ -3,16 +3,15 @@
 
 use ecosystem::{PartMeaning, Role};
 
+use super::table;
 use crate::evidence::{Evidence, View};
-use crate::finding::{Finding, Level, Words};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
 use crate::threads::seen::{
-    Seen, grouped, in_state, inner_passes, is_told, most_frequent, own, place,
+    Spot, grouped, in_state, inner_passes, is_told, most_frequent, own, place,
 };
-use crate::threads::{Stack, State, Thread, ThreadProfile};
-use crate::thresholds::{
-    BUSIEST, BUSY_THREAD_WEIGHT, FEWEST_SAMPLES, FULL_POOL_WEIGHT, MANY_BLOCKING, MOST_COMPUTING,
-    POOL_LIMIT, STOPPED_WEIGHT,
-};
+use crate::threads::{State, Thread, ThreadProfile};
+use crate::thresholds::{BUSIEST, FEWEST_SAMPLES, MANY_BLOCKING, MOST_COMPUTING, POOL_LIMIT};
 
 fn threads(evidence: &Evidence) -> Option<&ThreadProfile> {
     let profile = evidence.threads.as_deref();
@@ -20,74 +19,70 @@ fn threads(evidence: &Evidence) -> Option<&ThreadProfile> {
 }
 
 /// A process whose threads were all stopped at every moment, as by Ctrl-Z.
-pub(crate) fn stopped(evidence: &Evidence) -> Vec<Finding> {
-    let Some(profile) = threads(evidence) else {
-        return Vec::new();
-    };
+pub(crate) struct Stopped;
+
+pub(crate) fn stopped(facts: &Facts<'_>) -> Option<Stopped> {
+    let profile = threads(facts.evidence)?;
     let mut stacks = profile.stacks();
-    if profile.threads.is_empty() || !stacks.all(|stack| stack.state == State::Stopped) {
-        return Vec::new();
+    let is_stopped =
+        !profile.threads.is_empty() && stacks.all(|stack| stack.state == State::Stopped);
+    is_stopped.then_some(Stopped)
+}
+
+impl Sighting for Stopped {
+    fn row(&self) -> &'static Row {
+        table::STOPPED
     }
-    let words = Words {
-        headline: "The process is stopped: nothing in it runs.".to_owned(),
-        seen: "All threads were stopped in all samples.".to_owned(),
-        cause: "Ctrl-Z in its terminal, the signal SIGSTOP, or a debugger that has left it so."
-            .to_owned(),
-        fix: "`kill -CONT` with its number lets it go on; in its terminal, `fg` does.".to_owned(),
-    };
-    let see = "/debug/threads";
-    vec![Finding::fault("stopped", STOPPED_WEIGHT, see, words)]
+
+    fn headline(&self) -> String {
+        "The process is stopped: nothing in it runs.".to_owned()
+    }
+
+    fn seen(&self) -> String {
+        "All threads were stopped in all samples.".to_owned()
+    }
 }
 
 /// Threads outside of any runtime that compute all the time, most of it in one function.
-pub(crate) fn busy_thread(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(profile) = threads(evidence) else {
-        return findings;
+pub(crate) struct BusyThreads {
+    at: Spot,
+    /// Name of the first.
+    name: String,
+    threads: usize,
+    /// Smallest share of the samples in which one of them ran.
+    least: f64,
+    cpus: f64,
+}
+
+pub(crate) fn busy_threads(facts: &Facts<'_>) -> Vec<BusyThreads> {
+    let mut busy: Vec<BusyThreads> = Vec::new();
+    let Some(profile) = threads(facts.evidence) else {
+        return busy;
     };
-    let mut busy: Vec<(String, Vec<&Thread>)> = Vec::new();
+    let seconds = facts.evidence.seconds.max(f64::MIN_POSITIVE);
     for thread in profile.threads.iter().filter(|thread| !thread.is_runtime) {
         let Some(at) = busy_at(thread) else { continue };
-        match busy.iter_mut().find(|(other, _)| *other == at) {
-            Some((_, threads)) => threads.push(thread),
-            None => busy.push((at, vec![thread])),
+        let cpus = thread.ran_s / seconds;
+        match busy.iter_mut().find(|other| other.at == at) {
+            Some(others) => {
+                others.threads += 1;
+                others.least = others.least.min(thread.running);
+                others.cpus += cpus;
+            }
+            None => busy.push(BusyThreads {
+                at,
+                name: thread.name.clone(),
+                threads: 1,
+                least: thread.running,
+                cpus,
+            }),
         }
     }
-    for (at, threads) in busy {
-        let names = match &threads[..] {
-            [one] => format!("The thread {} computes", one.name),
-            many => format!("{} threads such as {} compute", many.len(), many[0].name),
-        };
-        let (mut least, mut ran) = (1.0_f64, 0.0);
-        for thread in &threads {
-            least = least.min(thread.running);
-            ran += thread.ran_s;
-        }
-        let words = Words {
-            headline: format!("{names} all the time at {at}."),
-            seen: format!(
-                "Running in at least {:.0} % of the samples, with {:.2} CPUs.",
-                least * 100.0,
-                ran / evidence.seconds.max(f64::MIN_POSITIVE)
-            ),
-            cause: "A loop that asks again and again whether there is something to do, or work that needs a CPU."
-                .to_owned(),
-            fix: "Let such a loop wait for what it asks for. For work, take a CPU profile of that place (`perf record`)."
-                .to_owned(),
-        };
-        let weight = BUSY_THREAD_WEIGHT;
-        findings.push(Finding::fault(
-            "busy_thread",
-            weight,
-            "/debug/threads",
-            words,
-        ));
-    }
-    findings
+    busy
 }
 
 /// Returns the place at which a thread computes all the time, if there is one.
-fn busy_at(thread: &Thread) -> Option<String> {
+fn busy_at(thread: &Thread) -> Option<Spot> {
     if thread.running < BUSIEST || thread.samples < FEWEST_SAMPLES {
         return None;
     }
@@ -101,49 +96,57 @@ fn busy_at(thread: &Thread) -> Option<String> {
     Some(place(found.most))
 }
 
+impl Sighting for BusyThreads {
+    fn row(&self) -> &'static Row {
+        table::BUSY_THREAD
+    }
+
+    fn headline(&self) -> String {
+        let (name, at) = (&self.name, &self.at);
+        match self.threads {
+            1 => format!("The thread {name} computes all the time at {at}."),
+            threads => {
+                format!("{threads} threads such as {name} compute all the time at {at}.")
+            }
+        }
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "Running in at least {:.0} % of the samples, with {:.2} CPUs.",
+            self.least * 100.0,
+            self.cpus
+        )
+    }
+}
+
 /// A blocking pool whose threads have all been at work at every moment.
-pub(crate) fn busy_blocking_pool(evidence: &Evidence) -> Vec<Finding> {
-    let Some(profile) = threads(evidence) else {
-        return Vec::new();
-    };
+pub(crate) struct BusyPool {
+    threads: usize,
+    /// What most of them do: `blocked in read`.
+    state: String,
+    at: Option<Spot>,
+}
+
+pub(crate) fn busy_blocking_pool(facts: &Facts<'_>) -> Option<BusyPool> {
     let mut pool = Vec::new();
-    for thread in &profile.threads {
-        if thread.role == Role::Blocking.name() {
+    for thread in &threads(facts.evidence)?.threads {
+        if thread.is_of(Role::Blocking) {
             pool.push(thread);
         }
     }
     let are_all_busy = pool.iter().all(|thread| is_always_at_work(thread));
     if pool.len() < MANY_BLOCKING || !are_all_busy {
-        return Vec::new();
+        return None;
     }
     let all = pool.iter().flat_map(|thread| &thread.stacks);
-    let Some(found) = by_place(all).into_iter().next() else {
-        return Vec::new();
-    };
-    let text = found.text();
-    let mut at = text.trim_matches(['(', ')']).to_owned();
-    if own(found.most).is_some() {
-        at = format!("{at} at {}", place(found.most));
-    }
-    let words = Words {
-        headline: format!(
-            "All {} blocking threads of tokio have work all the time, most are {at}.",
-            pool.len()
-        ),
-        seen: "None was idle in any sample.".to_owned(),
-        cause: format!(
-            "Long jobs have all threads of the pool, if this is their limit (`max_blocking_threads`, {POOL_LIMIT} unless \
-             set). Then `spawn_blocking`, `tokio::fs` and name lookups wait for one."
-        ),
-        fix: "Bound those jobs by a semaphore of their own, or make them shorter.".to_owned(),
-    };
-    let level = if pool.len() >= POOL_LIMIT {
-        Level::Fault
-    } else {
-        Level::Bound
-    };
-    let (kind, see) = ("full_blocking_pool", "/debug/threads");
-    vec![Finding::of(level, kind, FULL_POOL_WEIGHT, see, words)]
+    let by_place = grouped(all, |stack| (place(stack), stack.state));
+    let found = by_place.first()?;
+    Some(BusyPool {
+        threads: pool.len(),
+        state: found.text(),
+        at: own(found.most).map(|_| place(found.most)),
+    })
 }
 
 /// Returns whether a blocking thread had a job at every moment. One that waits for messages has none.
@@ -156,15 +159,51 @@ fn is_always_at_work(thread: &Thread) -> bool {
     works && thread.samples >= FEWEST_SAMPLES
 }
 
-fn by_place<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Vec<Seen<'a>> {
-    grouped(stacks, |stack| (place(stack), stack.state))
+impl Sighting for BusyPool {
+    fn row(&self) -> &'static Row {
+        if self.threads >= POOL_LIMIT {
+            table::BUSY_POOL_AT_LIMIT
+        } else {
+            table::BUSY_POOL
+        }
+    }
+
+    fn headline(&self) -> String {
+        let at = self.at.as_ref().map(|at| format!(" at {at}"));
+        format!(
+            "All {} blocking threads of tokio have work all the time, most are {}{}.",
+            self.threads,
+            self.state,
+            at.unwrap_or_default()
+        )
+    }
+
+    fn seen(&self) -> String {
+        format!("None was idle in any sample; a pool has {POOL_LIMIT} threads unless set.")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::{Finding, Level};
+    use crate::rules::told;
     use crate::testing::of_threads;
+    use crate::threads::Stack;
     use crate::threads::testing::{BLOCKING, in_call, runs};
+
+    fn stopped(evidence: &Evidence) -> Vec<Finding> {
+        told(super::stopped(&Facts::of(evidence)))
+    }
+
+    fn busy_thread(evidence: &Evidence) -> Vec<Finding> {
+        told(super::busy_threads(&Facts::of(evidence)))
+    }
+
+    fn busy_blocking_pool(evidence: &Evidence) -> Vec<Finding> {
+        told(super::busy_blocking_pool(&Facts::of(evidence)))
+    }
 
     fn from_outside(threads: Vec<Thread>) -> Evidence {
         let mut evidence = of_threads(threads, 0.0);

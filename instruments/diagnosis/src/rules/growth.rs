@@ -2,51 +2,57 @@
 
 use ecosystem::{PartMeaning, WaitKind};
 
+use super::table;
 use crate::evidence::{Evidence, Part};
-use crate::finding::{Finding, Words};
-use crate::threads::seen::{inner_passes, most_frequent, own, place};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::threads::seen::{Inside, Spot, inner_passes, most_frequent, own, place};
 use crate::thresholds::{
-    CONNECTIONS_WEIGHT, DESCRIPTORS, DESCRIPTORS_WEIGHT, GROWING_MEMORY, MEMORY_WEIGHT, MORE,
-    MUCH_OF_ALL, SPAWNED_LEAST, SPAWNED_MOST, TASKS_WEIGHT,
+    DESCRIPTORS, GROWING_MEMORY, MORE, MUCH_OF_ALL, SPAWNED_LEAST, SPAWNED_MOST,
 };
 
 /// Memory that grows so much that it is no warming up.
-pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
-    let Some(memory) = &evidence.memory else {
-        return Vec::new();
-    };
+pub(crate) struct GrowingMemory {
+    /// A clause that says which part grows.
+    says: String,
+    /// The route at which most requests in flight are, if their clients have not taken the last piece of the answer.
+    slow_clients: Option<String>,
+}
+
+pub(crate) fn memory(facts: &Facts<'_>) -> Option<GrowingMemory> {
+    let memory = facts.evidence.memory.as_ref()?;
     let least = GROWING_MEMORY.max(memory.live.from / 10);
     // Tasks that become more take memory, and are told as that.
     if !memory.live.rises_by_more_than(least) || become_more(memory.tasks) {
-        return Vec::new();
+        return None;
     }
-    let words = match slow_clients(evidence) {
-        Some(route) => Words {
-            headline: format!("Memory: {}.", memory.says),
-            seen: format!("Meanwhile many requests wait for their clients to take the answer: {route}."),
-            cause: "An answer is made faster than its client takes it, and lies in between: in a channel without a bound, \
-                    or whole."
-                .to_owned(),
-            fix: "Send it through a bounded channel, or make the next piece when the last one is taken. If that is done, \
-                  take a heap profile, which says who keeps the memory."
-                .to_owned(),
-        },
-        None => Words {
-            headline: format!("Memory: {}.", memory.says),
-            cause: "Something keeps what it is given, without a bound.".to_owned(),
-            fix: "Take a heap profile, which says who keeps it, and bound that.".to_owned(),
-            ..Words::default()
-        },
-    };
-    let see = "/debug/pprof/heap, /debug/heap, /debug/memory";
-    vec![Finding::fault("memory", MEMORY_WEIGHT, see, words)]
+    let slow_clients = facts.crowded(WaitKind::Client).next();
+    Some(GrowingMemory {
+        says: memory.says.clone(),
+        slow_clients: slow_clients.map(|place| place.route.clone()),
+    })
 }
 
-/// Returns the route at which most requests in flight are, if their clients have not taken the last piece of the answer.
-fn slow_clients(evidence: &Evidence) -> Option<&str> {
-    let requests = evidence.requests.as_ref()?;
-    let place = requests.crowded(WaitKind::Client).next()?;
-    Some(&place.route)
+impl Sighting for GrowingMemory {
+    fn row(&self) -> &'static Row {
+        match self.slow_clients {
+            Some(_) => table::MEMORY_OF_ANSWERS,
+            None => table::MEMORY_KEPT,
+        }
+    }
+
+    fn headline(&self) -> String {
+        format!("Memory: {}.", self.says)
+    }
+
+    fn seen(&self) -> String {
+        match &self.slow_clients {
+            Some(route) => format!(
+                "Meanwhile many requests wait for their clients to take the answer: {route}."
+            ),
+            None => String::new(),
+        }
+    }
 }
 
 /// Returns whether the number of tasks rises by more than is usual.
@@ -55,141 +61,142 @@ fn become_more(tasks: Part) -> bool {
 }
 
 /// Tasks that only become more.
-pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
-    let Some(memory) = &evidence.memory else {
-        return Vec::new();
-    };
-    if !become_more(memory.tasks) {
-        return Vec::new();
-    }
-    let growth = memory.tasks.growth() as f64;
-    let mut headline = format!(
-        "The tasks become more, by {:.0} a second",
-        growth / memory.seconds.max(f64::MIN_POSITIVE)
-    );
-    if let Some((route, each)) = for_each_request(evidence, growth) {
-        headline = format!("{headline}, about {each:.1} for each {route}");
-    }
-    let mut seen = format!("There are {} tasks.", memory.tasks.to);
-    if let Some(others) = evidence.other_tasks() {
-        headline = format!("{headline}: see {}", others.most);
-        seen = format!("{seen} Tasks that are no requests run {}.", others.places);
-    }
-    let words = Words {
-        headline: format!("{headline}."),
-        seen,
-        cause: "Something spawns tasks that do not end, or not as soon as others come.".to_owned(),
-        fix: "Look for a `spawn` in a handler whose task goes on when the client has left, or has no bound.".to_owned(),
-    };
-    vec![Finding::fault(
-        "tasks",
-        TASKS_WEIGHT,
-        "/debug/memory",
-        words,
-    )]
+pub(crate) struct MoreTasks {
+    tasks: i64,
+    each_second: f64,
+    /// The route that most requests are of, and the new tasks for each of them, if that is about a task or a few.
+    for_each: Option<(String, f64)>,
+    others: Option<Inside>,
 }
 
-/// Returns the route that most requests are of, and the growth for each of them, if that is about a task or a few.
-fn for_each_request(evidence: &Evidence, growth: f64) -> Option<(&str, f64)> {
-    let requests = evidence.requests.as_ref()?;
+pub(crate) fn tasks(facts: &Facts<'_>) -> Option<MoreTasks> {
+    let memory = facts.evidence.memory.as_ref()?;
+    if !become_more(memory.tasks) {
+        return None;
+    }
+    let growth = memory.tasks.growth() as f64;
+    Some(MoreTasks {
+        tasks: memory.tasks.to,
+        each_second: growth / memory.seconds.max(f64::MIN_POSITIVE),
+        for_each: for_each_request(facts, growth),
+        others: facts.other_tasks.clone(),
+    })
+}
+
+fn for_each_request(facts: &Facts<'_>, growth: f64) -> Option<(String, f64)> {
+    let requests = facts.requests?;
     let route = requests.whole().max_by_key(|route| route.ended())?;
     let each = growth / route.ended().max(1) as f64;
     let is_most = route.ended() * 2 > requests.finished() + requests.dropped();
     if !is_most || !(SPAWNED_LEAST..=SPAWNED_MOST).contains(&each) {
         return None;
     }
-    Some((&route.name, each))
+    Some((route.name.clone(), each))
+}
+
+impl Sighting for MoreTasks {
+    fn row(&self) -> &'static Row {
+        table::TASKS
+    }
+
+    fn headline(&self) -> String {
+        let mut headline = format!("The tasks become more, by {:.0} a second", self.each_second);
+        if let Some((route, each)) = &self.for_each {
+            headline = format!("{headline}, about {each:.1} for each {route}");
+        }
+        match &self.others {
+            Some(others) => format!("{headline}: see {}.", others.most),
+            None => format!("{headline}."),
+        }
+    }
+
+    fn seen(&self) -> String {
+        let seen = format!("There are {} tasks.", self.tasks);
+        match &self.others {
+            Some(others) => format!("{seen} Tasks that are no requests run {}.", others.places),
+            None => seen,
+        }
+    }
 }
 
 /// Connections that are kept.
-pub(crate) fn connections(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(connections) = &evidence.connections else {
-        return findings;
+pub(crate) struct KeptConnections {
+    address: String,
+    each_second: f64,
+    open: usize,
+}
+
+pub(crate) fn connections(facts: &Facts<'_>) -> Vec<KeptConnections> {
+    let mut kept = Vec::new();
+    let Some(connections) = &facts.evidence.connections else {
+        return kept;
     };
     for peers in &connections.upstreams {
-        let Some(growth) = peers.growth else { continue };
-        if !growth.rises_by_more_than(MORE.max(growth.from / 5)) {
-            continue;
+        if let Some(growth) = peers.growth
+            && growth.rises_by_more_than(MORE.max(growth.from / 5))
+        {
+            let seconds = connections.seconds.max(f64::MIN_POSITIVE);
+            kept.push(KeptConnections {
+                address: peers.address.clone(),
+                each_second: growth.growth() as f64 / seconds,
+                open: peers.open,
+            });
         }
-        let words = Words {
-            headline: format!(
-                "Connections to {} become more, by {:.0} a second.",
-                peers.address,
-                growth.growth() as f64 / connections.seconds.max(f64::MIN_POSITIVE)
-            ),
-            seen: format!("{} are open.", peers.open),
-            cause: "Something keeps them, until no file descriptor is left.".to_owned(),
-            fix: "Use one client with a bounded pool.".to_owned(),
-        };
-        let kind = "kept_connections";
-        findings.push(Finding::fault(
-            kind,
-            CONNECTIONS_WEIGHT,
-            "/debug/sockets",
-            words,
-        ));
     }
-    findings
+    kept
+}
+
+impl Sighting for KeptConnections {
+    fn row(&self) -> &'static Row {
+        table::KEPT_CONNECTIONS
+    }
+
+    fn headline(&self) -> String {
+        let (address, each) = (&self.address, self.each_second);
+        format!("Connections to {address} become more, by {each:.0} a second.")
+    }
+
+    fn seen(&self) -> String {
+        format!("{} are open.", self.open)
+    }
 }
 
 /// Descriptors that run out.
-pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
-    let Some(descriptors) = &evidence.descriptors else {
-        return Vec::new();
-    };
+pub(crate) struct FewDescriptors {
+    most_open: u64,
+    limit: u64,
+    are_none_left: bool,
+    /// Kinds of descriptors with their number, the most frequent first.
+    kinds: Vec<(String, u64)>,
+    /// The folder in which most files lie, unless most descriptors are of connections.
+    folder: Option<(String, u64)>,
+    opened_at: Option<Spot>,
+}
+
+pub(crate) fn descriptors(facts: &Facts<'_>) -> Option<FewDescriptors> {
+    let descriptors = facts.evidence.descriptors.as_ref()?;
     let is_near = descriptors.most_open as f64 >= DESCRIPTORS * descriptors.limit as f64;
     if descriptors.none_left == 0 && (!is_near || descriptors.limit == 0) {
-        return Vec::new();
+        return None;
     }
-    let mut kinds: Vec<_> = descriptors.by_kind.iter().collect();
-    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let mut listed = Vec::new();
-    for (kind, count) in kinds {
-        listed.push(format!("{kind} {count}"));
-    }
-    let mut seen = Vec::new();
-    if !listed.is_empty() {
-        seen.push(format!("Open by kind: {}.", listed.join(", ")));
-    }
-    // Not where most descriptors are of connections.
-    let most = descriptors
-        .by_folder
-        .iter()
-        .max_by_key(|(_, count)| **count);
-    if let Some((folder, count)) = most
-        && *count as f64 >= MUCH_OF_ALL * descriptors.most_open as f64
-    {
-        seen.push(format!("{count} of the files lie in a folder `{folder}`."));
-    }
-    let words = Words {
-        headline: format!(
-            "{} of {} file descriptors are open: {} can be opened or accepted{}.",
-            descriptors.most_open,
-            descriptors.limit,
-            if descriptors.none_left > 0 {
-                "at times nothing"
-            } else {
-                "soon nothing"
-            },
-            opened_at(evidence)
-                .map(|place| format!(". Files are opened at {place}"))
-                .unwrap_or_default()
-        ),
-        seen: seen.join(" "),
-        cause: "Descriptors are kept; the kind with most of them says which.".to_owned(),
-        fix: "Close what is not needed, and bound what is; then raise the limit (`ulimit -n`, `LimitNOFILE=`).".to_owned(),
-    };
-    vec![Finding::fault(
-        "descriptors",
-        DESCRIPTORS_WEIGHT,
-        "/debug/memory",
-        words,
-    )]
+    let mut kinds: Vec<(String, u64)> = descriptors.by_kind.clone().into_iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let folders = descriptors.by_folder.iter();
+    let most = folders.max_by_key(|(_, count)| **count);
+    let most =
+        most.filter(|(_, count)| **count as f64 >= MUCH_OF_ALL * descriptors.most_open as f64);
+    Some(FewDescriptors {
+        most_open: descriptors.most_open,
+        limit: descriptors.limit,
+        are_none_left: descriptors.none_left > 0,
+        kinds,
+        folder: most.map(|(folder, count)| (folder.clone(), *count)),
+        opened_at: opened_at(facts.evidence),
+    })
 }
 
 /// Returns the line of the service that opens files, if one was seen to.
-fn opened_at(evidence: &Evidence) -> Option<String> {
+fn opened_at(evidence: &Evidence) -> Option<Spot> {
     let mut stacks = Vec::new();
     if let Some(threads) = &evidence.threads {
         stacks.extend(threads.stacks());
@@ -202,14 +209,69 @@ fn opened_at(evidence: &Evidence) -> Option<String> {
     Some(place(found.most))
 }
 
+impl Sighting for FewDescriptors {
+    fn row(&self) -> &'static Row {
+        table::DESCRIPTORS
+    }
+
+    fn headline(&self) -> String {
+        let what = if self.are_none_left {
+            "at times nothing"
+        } else {
+            "soon nothing"
+        };
+        let at = self.opened_at.as_ref();
+        let at = at.map(|at| format!(". Files are opened at {at}"));
+        format!(
+            "{} of {} file descriptors are open: {what} can be opened or accepted{}.",
+            self.most_open,
+            self.limit,
+            at.unwrap_or_default()
+        )
+    }
+
+    fn seen(&self) -> String {
+        let mut seen = Vec::new();
+        let mut listed = Vec::new();
+        for (kind, count) in &self.kinds {
+            listed.push(format!("{kind} {count}"));
+        }
+        if !listed.is_empty() {
+            seen.push(format!("Open by kind: {}.", listed.join(", ")));
+        }
+        if let Some((folder, count)) = &self.folder {
+            seen.push(format!("{count} of the files lie in a folder `{folder}`."));
+        }
+        seen.join(" ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
     use crate::evidence::{Connections, Descriptors, Memory, Peers};
-    use crate::rules::judge;
+    use crate::finding::Finding;
+    use crate::rules::{judge, told};
     use crate::testing::{self, of_threads};
     use crate::threads::Thread;
     use crate::threads::testing::{WORKER, runs};
+
+    fn memory(evidence: &Evidence) -> Vec<Finding> {
+        told(super::memory(&Facts::of(evidence)))
+    }
+
+    fn tasks(evidence: &Evidence) -> Vec<Finding> {
+        told(super::tasks(&Facts::of(evidence)))
+    }
+
+    fn connections(evidence: &Evidence) -> Vec<Finding> {
+        told(super::connections(&Facts::of(evidence)))
+    }
+
+    fn descriptors(evidence: &Evidence) -> Vec<Finding> {
+        told(super::descriptors(&Facts::of(evidence)))
+    }
 
     fn rises(from: i64, rise: i64) -> Part {
         Part {
@@ -295,7 +357,7 @@ mod tests {
     fn tasks_are_put_down_to_the_route_that_most_requests_are_of() {
         let told = |each: f64, others| {
             #[allow(clippy::cast_possible_truncation)]
-            let tasks = rises(0, (each * 2000.0).round() as i64);
+            let part = rises(0, (each * 2000.0).round() as i64);
             let routes = [
                 crate::testing::route("POST /signup", 0.1, 2000),
                 crate::testing::route("GET /", 0.1, others),
@@ -303,10 +365,10 @@ mod tests {
             let mut evidence = crate::testing::evidence(&routes, &[]);
             evidence.memory = Some(Memory {
                 seconds: 10.0,
-                tasks,
+                tasks: part,
                 ..Memory::default()
             });
-            super::tasks(&evidence)
+            tasks(&evidence)
                 .remove(0)
                 .headline
                 .contains("for each POST /signup")
@@ -327,7 +389,7 @@ mod tests {
                 tasks: rises(0, 2 * MORE),
                 says: String::new(),
             });
-            let found = judge(&evidence);
+            let found = judge(&Facts::of(&evidence));
             let is_told = |kind| found.iter().any(|finding| finding.kind == kind);
             (is_told("memory"), is_told("tasks"))
         };

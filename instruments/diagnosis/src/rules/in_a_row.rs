@@ -1,60 +1,57 @@
 //! A request waits for the same thing many times, one after the other: a query for each row.
 
-use crate::evidence::{Evidence, Requests};
-use crate::finding::{Finding, Words};
-use crate::thresholds::{
-    ENDED_BY_TIMER, IN_A_ROW, IN_A_ROW_MS, IN_A_ROW_WEIGHT, LISTED, MUCH_OF_ROUTE,
-};
+use super::table;
+use crate::evidence::{Frame, Requests};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::thresholds::{ENDED_BY_TIMER, IN_A_ROW, IN_A_ROW_MS, LISTED, MUCH_OF_ROUTE};
 use crate::waiting::Waiting;
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
-    };
-    for row in Row::all(evidence) {
-        if row.share(requests) >= MUCH_OF_ROUTE && row.is_of_calls(requests) {
-            findings.push(row.finding(requests));
-        }
-    }
-    findings
-}
-
 /// Waits at one line that follow each other within a request.
-struct Row {
+pub(crate) struct Waits {
     /// Waits at that line, the one with most requests first.
     waits: Vec<Waiting>,
     /// Number of such waits in a request.
     times: f64,
+    /// Share of the routes' time that they take.
+    share: f64,
 }
 
-impl Row {
-    fn all(evidence: &Evidence) -> Vec<Self> {
-        let mut all: Vec<Self> = Vec::new();
-        for waiting in Waiting::all(evidence) {
-            if !waiting.wait.is_asked_for() {
-                continue;
-            }
-            let line = waiting.place().line();
-            let times = waiting.in_a_row.unwrap_or_default();
-            let mut rows = all.iter_mut();
-            match rows.find(|row| line.is_some() && row.waits[0].place().line() == line) {
-                Some(row) => {
-                    row.times = row.times.max(times);
-                    row.waits.push(waiting);
-                }
-                None => all.push(Self {
-                    waits: vec![waiting],
-                    times,
-                }),
-            }
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<Waits> {
+    let mut all: Vec<Waits> = Vec::new();
+    let Some(requests) = facts.requests else {
+        return all;
+    };
+    for waiting in &facts.waits {
+        if !waiting.wait.is_asked_for() {
+            continue;
         }
-        all
+        let line = waiting.line();
+        let times = waiting.in_a_row.unwrap_or_default();
+        let mut rows = all.iter_mut();
+        match rows.find(|row| line.is_some() && row.waits[0].line() == line) {
+            Some(row) => {
+                row.times = row.times.max(times);
+                row.waits.push(waiting.clone());
+            }
+            None => all.push(Waits {
+                waits: vec![waiting.clone()],
+                times,
+                share: 0.0,
+            }),
+        }
     }
+    for row in &mut all {
+        row.share = row.part_of_time(requests);
+    }
+    all.retain(|row| row.share >= MUCH_OF_ROUTE && row.is_of_calls());
+    all
+}
 
+impl Waits {
     /// Returns the share of the routes' time that these waits take. Each of them ends with a wake-up, so they have their
     /// part of the time in which requests are ready, run, or could not be seen.
-    fn share(&self, requests: &Requests) -> f64 {
+    fn part_of_time(&self, requests: &Requests) -> f64 {
         let share: f64 = self.waits.iter().map(|waiting| waiting.share).sum();
         let (mut placed, mut all) = (0.0, 0.0);
         for place in &requests.places {
@@ -76,10 +73,10 @@ impl Row {
 
     /// Returns whether these are separate calls: there are many, and each takes long or has another wait before the next.
     /// Calls that a time limit ends are tries of one call.
-    fn is_of_calls(&self, requests: &Requests) -> bool {
+    fn is_of_calls(&self) -> bool {
         let mut ms = 0.0;
         for waiting in &self.waits {
-            if requests.ended_by_timer(waiting.place()) >= ENDED_BY_TIMER {
+            if waiting.ended_by_timer >= ENDED_BY_TIMER {
                 return false;
             }
             ms += waiting.ms.unwrap_or_default();
@@ -88,34 +85,49 @@ impl Row {
         let is_anew = self.waits.iter().any(Waiting::is_asked_anew);
         self.times >= IN_A_ROW && (is_long || is_anew && ms >= IN_A_ROW_MS)
     }
+}
 
-    fn finding(&self, requests: &Requests) -> Finding {
-        let waiting = &self.waits[0];
-        let share = self.share(requests);
-        let words = Words {
-            headline: format!(
-                "{} About {:.0} such waits, perhaps more, follow each other in a request.",
-                waiting.headline(),
-                self.times
-            ),
-            seen: format!(
-                "{:.0} % of a request's time goes to them, with the wake-ups that they take. {}",
-                share * 100.0,
-                waiting.seen(requests)
-            ),
-            cause: "A loop asks for one thing after the other.".to_owned(),
-            fix: "Ask once for all of them, or for several at the same time if they do not need each other's answers."
-                .to_owned(),
-        };
-        let weight = IN_A_ROW_WEIGHT + share.min(1.0) / 2.0;
-        Finding::fault("in_a_row", weight, "/debug/await", words).at(waiting.place().anchor())
+impl Sighting for Waits {
+    fn row(&self) -> &'static Row {
+        table::IN_A_ROW
+    }
+
+    fn share(&self) -> f64 {
+        self.share.min(1.0) / 2.0
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.waits[0].anchor()]
+    }
+
+    fn headline(&self) -> String {
+        format!(
+            "{} About {:.0} such waits, perhaps more, follow each other in a request.",
+            self.waits[0].headline(),
+            self.times
+        )
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "{:.0} % of a request's time goes to them, with the wake-ups that they take. {}",
+            self.share * 100.0,
+            self.waits[0].seen()
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{both_sides, evidence, place, route};
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
+    use crate::testing::{both_sides, evidence, frames, place, route};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const LINE: &str = "shop::row (src/row.rs:7)";
 
@@ -151,7 +163,7 @@ mod tests {
             requests.releases = vec![crate::evidence::Release {
                 route: "GET /rows".to_owned(),
                 frames: requests.places[0].frames.clone(),
-                by: vec!["(a timer)".to_owned()],
+                by: frames(&["(a timer)"]),
                 share,
                 ..crate::evidence::Release::default()
             }];

@@ -2,79 +2,84 @@
 
 use ecosystem::PartMeaning;
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Words};
+use super::table;
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
 use crate::threads::Stack;
-use crate::threads::seen::{inner_passes, most_frequent, past, place, waits_for_lock};
-use crate::thresholds::{PAST_PER_WAITER, THREAD_QUEUE, THREAD_QUEUE_WEIGHT};
+use crate::threads::seen::{Does, Spot, inner_passes, most_frequent, past, place, waits_for_lock};
+use crate::thresholds::{PAST_PER_WAITER, THREAD_QUEUE};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let Some(profile) = &evidence.threads else {
-        return Vec::new();
-    };
+/// Threads that wait for a lock.
+pub(crate) struct LockQueue {
+    /// Threads at any time, on average.
+    threads: f64,
+    at: Spot,
+    past: Option<Does>,
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Option<LockQueue> {
+    let profile = facts.evidence.threads.as_deref()?;
     let mut others: Vec<&Stack> = Vec::new();
     for thread in &profile.threads {
         if !thread.is_runtime {
             others.extend(&thread.stacks);
         }
     }
-    let found = finding(others.into_iter(), profile.stacks(), profile.moments);
-    found.into_iter().collect()
+    queue(others.into_iter(), profile.stacks(), profile.moments)
 }
 
-fn finding<'a>(
+fn queue<'a>(
     others: impl Iterator<Item = &'a Stack>,
     all: impl Iterator<Item = &'a Stack>,
     moments: u64,
-) -> Option<Finding> {
+) -> Option<LockQueue> {
     let (found, _) = most_frequent(others.filter(|stack| waits_for_lock(stack)))?;
     let threads = found.samples as f64 / moments.max(1) as f64;
     let past = past(found.most, all, moments);
-    // Idle threads of a pool wait for each other, too: until one of them is given work.
-    if let Some(past) = &past
-        && inner_passes(past.most, PartMeaning::Channel)
-    {
-        return None;
+    if let Some(past) = &past {
+        // Idle threads of a pool wait for each other, too: until one of them is given work.
+        let is_idle = inner_passes(past.most, PartMeaning::Channel);
+        // There are several of what it guards, and a thread waits no longer than it works.
+        let are_several = past.samples as f64 > found.samples as f64 * PAST_PER_WAITER;
+        if is_idle || are_several {
+            return None;
+        }
     }
     if threads < THREAD_QUEUE {
         return None;
     }
-    // There are several of what it guards, and a thread waits no longer than it works.
-    if let Some(past) = &past
-        && past.samples as f64 > found.samples as f64 * PAST_PER_WAITER
-    {
-        return None;
+    Some(LockQueue {
+        threads,
+        at: place(found.most),
+        past: past.map(|past| past.does()),
+    })
+}
+
+impl Sighting for LockQueue {
+    fn row(&self) -> &'static Row {
+        match self.past {
+            Some(_) => table::THREAD_QUEUE,
+            None => table::THREAD_DEADLOCK,
+        }
     }
-    let at = place(found.most);
-    let headline = format!("{threads:.1} threads wait at any time for a lock at {at}.");
-    let words = match past {
-        Some(past) => Words {
-            headline,
-            seen: format!("One past it {}.", past.does()),
-            cause: "One thread is past it at a time, and requests wait for the threads.".to_owned(),
-            fix: "Drop the guard before what takes long, or have several of what it guards, as a pool of connections \
-                  does."
-                .to_owned(),
-        },
-        None => Words {
-            headline,
-            seen: "No thread was seen past it.".to_owned(),
-            cause: "A deadlock: each holds a lock for which another waits. Or the holder is in code whose lines are unknown."
-                .to_owned(),
-            fix: "Take locks in one order, and drop a guard before the next lock is taken.".to_owned(),
-        },
-    };
-    Some(Finding::fault(
-        "lock",
-        THREAD_QUEUE_WEIGHT,
-        "/debug/threads",
-        words,
-    ))
+
+    fn headline(&self) -> String {
+        let (threads, at) = (self.threads, &self.at);
+        format!("{threads:.1} threads wait at any time for a lock at {at}.")
+    }
+
+    fn seen(&self) -> String {
+        match &self.past {
+            Some(past) => format!("One past it {past}."),
+            None => "No thread was seen past it.".to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::told;
     use crate::threads::testing::{BLOCKING, LOCK, in_call};
 
     #[test]
@@ -83,7 +88,9 @@ mod tests {
         let holds = |inner| in_call(90, "futex", &[BLOCKING, "shop::read", inner]);
         let query = in_call(90, "fsync", &[BLOCKING, "shop::read", "shop::query"]);
         let told = |stacks: &[Stack]| {
-            finding(stacks.iter(), stacks.iter(), 100).map(|finding| finding.says)
+            told(queue(stacks.iter(), stacks.iter(), 100))
+                .pop()
+                .map(|finding| finding.says)
         };
         let says = told(&[wait(LOCK), query]).expect("a queue");
         assert!(
@@ -115,7 +122,7 @@ mod tests {
                     &[BLOCKING, "shop::read", "shop::query"],
                 ),
             ];
-            finding(stacks.iter(), stacks.iter(), 100).is_some()
+            queue(stacks.iter(), stacks.iter(), 100).is_some()
         };
         assert!(told(400) && !told(401));
     }
@@ -125,7 +132,7 @@ mod tests {
         let wait = |samples| in_call(samples, "futex", &[BLOCKING, "shop::read", LOCK]);
         let told = |samples| {
             let stacks = [wait(samples)];
-            finding(stacks.iter(), stacks.iter(), 100).is_some()
+            queue(stacks.iter(), stacks.iter(), 100).is_some()
         };
         assert!(!told(99) && told(100));
     }

@@ -2,43 +2,63 @@
 
 use ecosystem::{WaitKind, figures};
 
-use crate::evidence::{Evidence, Place, Requests, Route};
-use crate::finding::{Finding, Level, Words};
-use crate::thresholds::{FOLLOWED, LISTED_LINE, ONE_AFTER_ANOTHER_WEIGHT, TOGETHER};
-use crate::waiting::parts;
+use super::table;
+use crate::evidence::{Frame, Line, Place, Requests, Route};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::thresholds::{FOLLOWED, LISTED_LINE, TOGETHER};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
+/// Calls of a route that follow each other.
+pub(crate) struct CallsInTurn {
+    route: String,
+    /// Lines of one function with the share of a request's time at each, in their order.
+    lines: Vec<(Line, f64)>,
+    /// Share of a request's time that is saved if the calls run together.
+    saved: f64,
+    is_of_database: bool,
+    times: Option<Times>,
+}
+
+/// Times of a request, in milliseconds.
+struct Times {
+    whole: f64,
+    /// All calls together.
+    calls: f64,
+    /// The longest call.
+    longest: f64,
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<CallsInTurn> {
+    let mut found = Vec::new();
+    let Some(requests) = facts.requests else {
+        return found;
     };
     for route in &requests.routes {
         let chains = Chain::all(requests, route).into_iter();
         let most = chains.max_by(|a, b| a.saved().total_cmp(&b.saved()));
         let Some(chain) = most else { continue };
         if chain.saved() >= TOGETHER && chain.followed(requests) >= FOLLOWED {
-            findings.push(chain.finding(evidence));
+            found.push(chain.sighting(facts.evidence.seconds));
         }
     }
-    findings
+    found
 }
 
 /// Calls of a route that one function awaits, by line.
 struct Chain<'a> {
     route: &'a Route,
     /// Frames that called the function.
-    outside: &'a [String],
-    function: &'a str,
-    lines: Vec<Line<'a>>,
+    outside: &'a [Frame],
+    lines: Vec<Calls<'a>>,
 }
 
 /// Calls that are awaited at one line.
-struct Line<'a> {
-    frame: &'a str,
+struct Calls<'a> {
+    line: &'a Line,
     places: Vec<&'a Place>,
 }
 
-impl Line<'_> {
+impl Calls<'_> {
     /// Returns the requests there, averaged over time.
     fn in_flight(&self) -> f64 {
         self.places.iter().map(|place| place.in_flight).sum()
@@ -54,41 +74,41 @@ impl<'a> Chain<'a> {
                 continue;
             }
             for (at, frame) in place.frames.iter().enumerate() {
-                if let Some((function, ..)) = parts(frame) {
-                    let chain = Self::among(&mut all, route, &place.frames[..at], function);
-                    chain.add(frame, place);
+                if let Some(line) = frame.line() {
+                    let chain = Self::among(&mut all, route, &place.frames[..at], line);
+                    chain.add(line, place);
                 }
             }
         }
         all
     }
 
-    /// Returns the chain of this function, a new one if there is none.
+    /// Returns the chain of the function of this line, a new one if there is none.
     fn among<'b>(
         all: &'b mut Vec<Self>,
         route: &'a Route,
-        outside: &'a [String],
-        function: &'a str,
+        outside: &'a [Frame],
+        line: &Line,
     ) -> &'b mut Self {
         let mut chains = all.iter();
-        let known = chains.position(|one| one.outside == outside && one.function == function);
+        let known = chains
+            .position(|one| one.outside == outside && one.lines[0].line.function == line.function);
         let at = known.unwrap_or(all.len());
         if at == all.len() {
             all.push(Self {
                 route,
                 outside,
-                function,
                 lines: Vec::new(),
             });
         }
         &mut all[at]
     }
 
-    fn add(&mut self, frame: &'a str, place: &'a Place) {
-        match self.lines.iter_mut().find(|line| line.frame == frame) {
-            Some(line) => line.places.push(place),
-            None => self.lines.push(Line {
-                frame,
+    fn add(&mut self, line: &'a Line, place: &'a Place) {
+        match self.lines.iter_mut().find(|calls| calls.line == line) {
+            Some(calls) => calls.places.push(place),
+            None => self.lines.push(Calls {
+                line,
                 places: vec![place],
             }),
         }
@@ -113,11 +133,11 @@ impl<'a> Chain<'a> {
     /// Returns the share of these waits after which the same request was seen in another call of the chain.
     fn followed(&self, requests: &Requests) -> f64 {
         let mut followed = 0.0;
-        for line in &self.lines {
-            for place in &line.places {
+        for calls in &self.lines {
+            for place in &calls.places {
                 for next in &requests.sequences {
                     let is_here = next.route == place.route && next.frames == place.frames;
-                    if is_here && self.leads_on(line, &next.next) {
+                    if is_here && self.leads_on(calls, &next.next) {
                         followed += place.in_flight * next.share;
                     }
                 }
@@ -127,22 +147,22 @@ impl<'a> Chain<'a> {
     }
 
     /// Returns whether these frames are at another line of the chain.
-    fn leads_on(&self, line: &Line<'_>, frames: &[String]) -> bool {
+    fn leads_on(&self, calls: &Calls<'_>, frames: &[Frame]) -> bool {
         if !frames.starts_with(self.outside) {
             return false;
         }
-        let Some(at) = frames.get(self.outside.len()) else {
+        let Some(at) = frames.get(self.outside.len()).and_then(Frame::line) else {
             return false;
         };
         let mut lines = self.lines.iter();
-        lines.any(|other| other.frame != line.frame && other.frame == at)
+        lines.any(|other| other.line != calls.line && other.line == at)
     }
 
     /// Returns whether most of these waits are for a database.
     fn is_of_database(&self) -> bool {
         let mut of_database = 0.0;
-        for line in &self.lines {
-            for place in &line.places {
+        for calls in &self.lines {
+            for place in &calls.places {
                 if place.kind() == Some(WaitKind::Database) {
                     of_database += place.in_flight;
                 }
@@ -151,61 +171,31 @@ impl<'a> Chain<'a> {
         of_database * 2.0 > self.in_flight().0
     }
 
-    fn finding(&self, evidence: &Evidence) -> Finding {
+    fn sighting(&self, seconds: f64) -> CallsInTurn {
         let mut lines = Vec::new();
-        for line in &self.lines {
-            let share = line.in_flight() / self.route.in_flight;
-            if let (Some(parts), true) = (parts(line.frame), share >= LISTED_LINE) {
-                lines.push((parts.1, parts.2, share));
+        for calls in &self.lines {
+            let share = calls.in_flight() / self.route.in_flight;
+            if share >= LISTED_LINE {
+                lines.push((calls.line.clone(), share));
             }
         }
-        lines.sort_by_key(|(_, line, _)| *line);
-        let mut shares = Vec::new();
-        for (file, line, share) in &lines {
-            shares.push(format!("{:.0} % at {file}:{line}", share * 100.0));
-        }
-        let (first, last) = (lines.first(), lines.last());
-        let at = match (first, last) {
-            (Some((file, first, _)), Some((_, last, _))) => {
-                format!("{} ({file}:{first} to {last})", self.function)
+        lines.sort_by_key(|(line, _)| line.line);
+        let (all, most) = self.in_flight();
+        let times = self.route.mean_ms(seconds).map(|whole| {
+            let each = whole / self.route.in_flight;
+            Times {
+                whole,
+                calls: all * each,
+                longest: most * each,
             }
-            _ => self.function.to_owned(),
-        };
-        let mut seen = format!("Of a request's time, {}.", shares.join(", "));
-        let mut left = "the longest is left".to_owned();
-        if let Some(ms) = self.route.mean_ms(evidence.seconds) {
-            let (all, most) = self.in_flight();
-            let each = ms / self.route.in_flight;
-            seen = format!("{seen} Together they take {}.", figures::of(all * each, ms));
-            left = format!("{left}, about {}", figures::duration(most * each));
+        });
+        CallsInTurn {
+            route: self.route.name.clone(),
+            lines,
+            saved: self.saved(),
+            is_of_database: self.is_of_database(),
+            times,
         }
-        let (level, fix) = if self.is_of_database() {
-            (
-                Level::Wait,
-                "If none needs the answers before it, and they need not be one transaction, ask for all in one \
-                 statement."
-                    .to_owned(),
-            )
-        } else {
-            (
-                Level::Fault,
-                format!(
-                    "If they do not need each other's answers, await them together (`tokio::join!`): {left}."
-                ),
-            )
-        };
-        let words = Words {
-            headline: format!(
-                "{}: {} calls follow each other at {at}.",
-                self.route.name,
-                lines.len()
-            ),
-            seen,
-            cause: "Each call is awaited before the next one is made.".to_owned(),
-            fix,
-        };
-        let weight = ONE_AFTER_ANOTHER_WEIGHT + self.saved() / 2.0;
-        Finding::of(level, "one_after_another", weight, "/debug/await", words)
     }
 }
 
@@ -222,11 +212,65 @@ fn is_call(place: &Place) -> bool {
     is_asked && !is_transaction && !place.is_one_of_several()
 }
 
+impl Sighting for CallsInTurn {
+    fn row(&self) -> &'static Row {
+        if self.is_of_database {
+            table::STATEMENTS_IN_TURN
+        } else {
+            table::ONE_AFTER_ANOTHER
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.saved / 2.0
+    }
+
+    fn headline(&self) -> String {
+        let at = match (self.lines.first(), self.lines.last()) {
+            (Some((first, _)), Some((last, _))) => format!(
+                "{} ({}:{} to {})",
+                first.function, first.file, first.line, last.line
+            ),
+            _ => "an unknown place".to_owned(),
+        };
+        let (route, calls) = (&self.route, self.lines.len());
+        format!("{route}: {calls} calls follow each other at {at}.")
+    }
+
+    fn seen(&self) -> String {
+        let mut shares = Vec::new();
+        for (line, share) in &self.lines {
+            shares.push(format!(
+                "{:.0} % at {}:{}",
+                share * 100.0,
+                line.file,
+                line.line
+            ));
+        }
+        let seen = format!("Of a request's time, {}.", shares.join(", "));
+        match &self.times {
+            Some(times) => format!(
+                "{seen} Together they take {}, and the longest {}.",
+                figures::of(times.calls, times.whole),
+                figures::duration(times.longest)
+            ),
+            None => seen,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
     use crate::evidence::Sequence;
+    use crate::finding::{Finding, Level};
+    use crate::rules::told;
     use crate::testing::{both_sides, evidence, place, route};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const ANSWER: &str = "(waiting for the answer)";
     const ASK: &str = "shop::ask (src/page.rs:20)";
@@ -243,12 +287,13 @@ mod tests {
             let place = place("GET /page", &[&line(*number), ASK, leaf], *in_flight);
             if let Some((next, ..)) = lines.get(at + 1) {
                 let mut frames = place.frames.clone();
-                frames[0] = line(*next);
+                frames[0] = crate::testing::frames(&[&line(*next)]).remove(0);
                 sequences.push(Sequence {
                     route: place.route.clone(),
                     frames: place.frames.clone(),
                     next: frames,
                     share: *share,
+                    ..Sequence::default()
                 });
             }
             places.push(place);
@@ -267,7 +312,10 @@ mod tests {
             "GET /page: 4 calls follow each other at shop::page (src/page.rs:42 to 45)."
         );
         // One request at a time, 100 ms each.
-        assert!(found.fix.contains("about 24.0 ms"), "{found:?}");
+        assert!(
+            found.seen.ends_with("and the longest 24.0 ms."),
+            "{found:?}"
+        );
         assert!(
             found
                 .fix
@@ -291,9 +339,7 @@ mod tests {
         assert!(look(&branch).is_empty());
         let mut joined = awaits(ANSWER, &[(42, 0.45, 0.9), (43, 0.45, 0.9)]);
         for place in &mut joined.requests.as_mut().unwrap().places {
-            place
-                .frames
-                .insert(0, "(one of 2 waits at once)".to_owned());
+            place.frames.insert(0, Frame::Several(2));
         }
         assert!(look(&joined).is_empty());
     }

@@ -2,118 +2,106 @@
 
 use ecosystem::{WaitKind, figures};
 
-use crate::evidence::{Evidence, Release, Requests, Route, innermost_line};
-use crate::finding::{Finding, Words};
+use super::table;
+use crate::evidence::{Frame, Line, Release, innermost_line};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
 use crate::threads::seen::Inside;
 use crate::thresholds::{
     ANSWERS_IN_TURN, DROPPED, EVEN_GAP, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE,
-    ONE_TASK_SHARE, ONE_TASK_STANDSTILL, ONE_TASK_WEIGHT, SEEN_ENDS,
+    ONE_TASK_SHARE, ONE_TASK_STANDSTILL, SEEN_ENDS,
 };
-use crate::waiting::{Waiting, parts};
+use crate::waiting::Waiting;
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
+/// Requests that wait for one task.
+pub(crate) struct OneTask {
+    waiting: Waiting,
+    /// Share of the waits that the task ends.
+    ends: f64,
+    /// The line at which it does.
+    by: Line,
+    what: What,
+}
+
+enum What {
+    /// Each of the waiting ones gets one answer after the other, and waits for each so many milliseconds.
+    OneInFlight(f64),
+    /// It answers or takes one message after the other. Threads run it there, as far as that was seen.
+    OneByOne(Option<Inside>),
+    /// None of the requests finished for so many seconds.
+    StandsStill(f64),
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<OneTask> {
+    let mut found = Vec::new();
+    let Some(requests) = facts.requests else {
+        return found;
     };
     // A standstill of an overloaded service, whose clients leave, is told by how requests end.
     let is_overloaded = requests.left_share() >= DROPPED;
-    for waiting in Waiting::all(evidence) {
+    for waiting in &facts.waits {
         // A notification is waited for on purpose, as by a long poll.
         let is_of_task = matches!(waiting.kind(), WaitKind::Channel | WaitKind::Queue);
         let is_long = waiting.ms.is_none_or(|ms| ms >= ONE_TASK_MS);
-        if !is_of_task || !is_long || !waiting.is_queue() || waiting.share < MUCH_OF_ROUTE {
+        let is_much = waiting.is_queue() && waiting.share >= MUCH_OF_ROUTE;
+        // A body waits for each of its pieces, and none finishes while it is sent.
+        let is_whole = !waiting.route.is_part && !waiting.route.name.is_empty();
+        if !is_of_task || !is_long || !is_much || !is_whole {
             continue;
         }
-        // A body waits for each of its pieces, and none finishes while it is sent.
-        let route = requests.route(&waiting.place().route);
-        let Some(route) = route.filter(|route| !route.is_part) else {
+        let Some(release) = &waiting.release else {
             continue;
         };
-        let Some((release, by)) = released(requests, &waiting) else {
+        let by = innermost_line(&release.by);
+        let Some(by) = by.filter(|_| release.share >= ONE_TASK_SHARE) else {
             continue;
         };
-        if is_one_in_flight(&waiting, release, route) {
-            let found = one_in_flight(evidence, &waiting, release, by);
-            findings.push(found.at(waiting.place().anchor()));
-        } else if is_one_by_one(evidence, &waiting, release, by) {
-            findings.push(one_by_one(evidence, &waiting, by).at(waiting.place().anchor()));
-        } else if route.standstill >= ONE_TASK_STANDSTILL
+        let inside = facts.inside(&by.function);
+        let what = if is_one_in_flight(waiting, release) {
+            let wakes = release.wakes.max(1) as f64;
+            What::OneInFlight(waiting.in_flight * facts.evidence.seconds * 1e3 / wakes)
+        } else if is_one_by_one(facts, waiting, release, inside.as_ref()) {
+            What::OneByOne(inside)
+        } else if waiting.route.standstill >= ONE_TASK_STANDSTILL
             && waiting.share >= MOST_OF_ROUTE
             && !is_overloaded
         {
-            let found = stands_still(&waiting, release, by, route.standstill);
-            findings.push(found.at(waiting.place().anchor()));
-        }
+            What::StandsStill(waiting.route.standstill)
+        } else {
+            continue;
+        };
+        found.push(OneTask {
+            ends: release.share,
+            by: by.clone(),
+            what,
+            waiting: waiting.clone(),
+        });
     }
-    findings
+    found
 }
 
 /// Returns whether each of the waiting ones gets one answer after the other, and does nothing else: it asks for the next when
 /// it has the last.
-fn is_one_in_flight(waiting: &Waiting, release: &Release, route: &Route) -> bool {
-    let waiters = waiting.in_flight.max(route.ended() as f64);
+fn is_one_in_flight(waiting: &Waiting, release: &Release) -> bool {
+    let waiters = waiting.in_flight.max(waiting.route.ended() as f64);
     waiting.wait.is_answer_of_task()
         && waiting.share >= MOST_OF_ROUTE
         && release.wakes as f64 >= ANSWERS_IN_TURN * waiters
 }
 
-fn one_in_flight(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> Finding {
-    let ms = waiting.in_flight * evidence.seconds * 1e3 / release.wakes.max(1) as f64;
-    let mut lines: Vec<&str> = Vec::new();
-    for frame in &waiting.place().frames {
-        if parts(frame).is_some() {
-            lines.push(frame);
-        }
-    }
-    let line = lines.join(" > ");
-    let words = Words {
-        headline: format!(
-            "{}: one message is in flight at a time, at {line}: the next waits for the answer to the last.",
-            waiting.routes()
-        ),
-        seen: format!(
-            "{} at once, each waits for up to {} for each answer. {:.0} % of the answers come from {by}.",
-            figures::average(waiting.in_flight),
-            figures::duration(ms),
-            release.share * 100.0
-        ),
-        cause: "Each answer is awaited before the next message is sent, so messages cannot be worked on together.".to_owned(),
-        fix: "Send several, and await their answers together or in order (`buffered`).".to_owned(),
-    };
-    let see = "/debug/await?format=json";
-    Finding::fault("one_in_flight", ONE_TASK_WEIGHT, see, words)
-}
-
-/// Returns the code that lets nearly all of the waiting requests go, and its innermost line of the service.
-fn released<'a>(requests: &'a Requests, waiting: &Waiting) -> Option<(&'a Release, &'a str)> {
-    let release = requests.release_of(waiting.place())?;
-    let by = innermost_line(&release.by)?;
-    if release.share < ONE_TASK_SHARE {
-        return None;
-    }
-    Some((release, by))
-}
-
-/// Returns where threads run the function of the line `by`.
-fn inside(evidence: &Evidence, by: &str) -> Option<Inside> {
-    let (function, ..) = parts(by)?;
-    evidence.inside(function)
-}
-
 /// Returns whether one task alone answers the requests that queue for it, or takes their messages, and works for one of
 /// them at a time, as far as was seen.
-fn is_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release, by: &str) -> bool {
+fn is_one_by_one(
+    facts: &Facts<'_>,
+    waiting: &Waiting,
+    release: &Release,
+    inside: Option<&Inside>,
+) -> bool {
     // Only an answer is of a request of its own. A piece of news is for all who wait.
     let is_answer = waiting.wait.is_answer_of_task();
     let is_one = is_answer || waiting.kind() == WaitKind::Queue;
     let is_queue = is_one && release.tasks == 1 && waiting.in_flight >= ONE_TASK_QUEUE;
-    if !is_queue {
-        return false;
-    }
-    if let Some(inside) = inside(evidence, by)
-        && inside.runs_a_set
-    {
+    if !is_queue || inside.is_some_and(|inside| inside.runs_a_set) {
         return false;
     }
     // A task that has several at a time, or answers a batch, gives some answers at once.
@@ -122,68 +110,94 @@ fn is_one_by_one(evidence: &Evidence, waiting: &Waiting, release: &Release, by: 
     };
     let ended = waiting.ended.max(1) as f64;
     // A request may send several messages.
-    let mean_ms = evidence.seconds * 1e3 / ended.max(release.wakes as f64);
+    let mean_ms = facts.evidence.seconds * 1e3 / ended.max(release.wakes as f64);
     release.wakes as f64 >= SEEN_ENDS * ended && short_ms >= EVEN_GAP * mean_ms
 }
 
-fn one_by_one(evidence: &Evidence, waiting: &Waiting, by: &str) -> Finding {
-    let mut seen = format!(
-        "{} requests at once. The same task ended all of these waits, one after the other with a pause in between.",
-        figures::average(waiting.in_flight)
-    );
-    let does = match waiting.kind() {
-        WaitKind::Queue => "takes one message at a time",
-        _ => "answers",
-    };
-    let mut headline = format!(
-        "{} They queue for one task, which {does} at {by}",
-        waiting.headline()
-    );
-    if let Some(inside) = inside(evidence, by) {
-        headline = format!("{headline} and works at {}", inside.most);
-        seen = format!("{seen} Threads run it at {}.", inside.places);
+impl Sighting for OneTask {
+    fn row(&self) -> &'static Row {
+        match &self.what {
+            What::OneInFlight(_) => table::ONE_IN_FLIGHT,
+            What::OneByOne(_) => table::ONE_BY_ONE,
+            What::StandsStill(_) => table::ONE_STANDS_STILL,
+        }
     }
-    let words = Words {
-        headline: format!("{headline}."),
-        seen,
-        cause: "The task awaits something for each message before it takes the next one out of its channel.".to_owned(),
-        fix: "Spawn the work for each message, or keep several at a time (`buffer_unordered`), or have several such tasks. \
-              To see what it awaits, put its future into `debug_endpoints::watch(\"NAME\", …)`."
-            .to_owned(),
-    };
-    of(words)
-}
 
-fn stands_still(waiting: &Waiting, release: &Release, by: &str, standstill: f64) -> Finding {
-    of(Words {
-        headline: format!(
-            "{} One place lets {:.0} % of them go: {by}.",
-            waiting.headline(),
-            release.share * 100.0
-        ),
-        seen: format!(
-            "{} requests at once; for {standstill:.1} s none finished.",
-            figures::average(waiting.in_flight)
-        ),
-        cause: "The task that lets them go does something else in between.".to_owned(),
-        fix: "Look at what that task does between two messages. Put its future into \
-              `debug_endpoints::watch(\"NAME\", …)` where it is spawned, and the await profile shows it."
-            .to_owned(),
-    })
-}
+    fn places(&self) -> Vec<Frame> {
+        vec![self.waiting.anchor()]
+    }
 
-fn of(words: Words) -> Finding {
-    let see = "/debug/await?format=json";
-    Finding::fault("one_task", ONE_TASK_WEIGHT, see, words)
+    fn headline(&self) -> String {
+        let headline = self.waiting.headline();
+        let by = &self.by;
+        match &self.what {
+            What::OneInFlight(_) => {
+                let mut lines = Vec::new();
+                for line in self.waiting.place().frames.iter().filter_map(Frame::line) {
+                    lines.push(line.to_string());
+                }
+                format!(
+                    "{}: one message is in flight at a time, at {}: the next waits for the answer to the last.",
+                    self.waiting.routes(),
+                    lines.join(" > ")
+                )
+            }
+            What::OneByOne(inside) => {
+                let does = match self.waiting.kind() {
+                    WaitKind::Queue => "takes one message at a time",
+                    _ => "answers",
+                };
+                let works = inside.as_ref();
+                let works = works.map(|inside| format!(" and works at {}", inside.most));
+                let works = works.unwrap_or_default();
+                format!("{headline} They queue for one task, which {does} at {by}{works}.")
+            }
+            What::StandsStill(_) => format!(
+                "{headline} One place lets {:.0} % of them go: {by}.",
+                self.ends * 100.0
+            ),
+        }
+    }
+
+    fn seen(&self) -> String {
+        let at_once = figures::average(self.waiting.in_flight);
+        match &self.what {
+            What::OneInFlight(ms) => format!(
+                "{at_once} at once, each waits for up to {} for each answer. {:.0} % of the answers come from {}.",
+                figures::duration(*ms),
+                self.ends * 100.0,
+                self.by
+            ),
+            What::OneByOne(inside) => {
+                let runs = inside.as_ref();
+                let runs = runs.map(|inside| format!(" Threads run it at {}.", inside.places));
+                format!(
+                    "{at_once} requests at once. The same task ended all of these waits, one after the other with a pause in \
+                     between.{}",
+                    runs.unwrap_or_default()
+                )
+            }
+            What::StandsStill(seconds) => {
+                format!("{at_once} requests at once; for {seconds:.1} s none finished.")
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
     use crate::evidence::Release;
-    use crate::testing::{both_sides, cpu_samples, evidence, place, route};
+    use crate::finding::Finding;
+    use crate::rules::told;
+    use crate::testing::{both_sides, cpu_samples, evidence, frames, place, route};
     use crate::threads::testing::{WORKER, runs};
     use crate::thresholds::QUEUE;
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     fn of(in_flight: f64, share: f64, standstill: f64, ms: f64, released: f64) -> Evidence {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -198,8 +212,8 @@ mod tests {
         let requests = evidence.requests.as_mut().unwrap();
         requests.releases = vec![Release {
             route: "GET /status".to_owned(),
-            frames: waits.map(str::to_owned).to_vec(),
-            by: vec!["shop::supervise (src/status.rs:31)".to_owned()],
+            frames: frames(&waits),
+            by: frames(&["shop::supervise (src/status.rs:31)"]),
             share: released,
             tasks: 2,
             ..Release::default()
@@ -249,7 +263,7 @@ mod tests {
             #[allow(clippy::cast_possible_truncation)]
             let messages = 3 * requests.routes[0].finished as usize;
             let release = &mut requests.releases[0];
-            release.frames = waits.map(str::to_owned).to_vec();
+            release.frames = frames(&waits);
             (release.tasks, release.wakes) = (1, messages);
             release.short_gap_ms = Some(gap * 10_000.0 / messages as f64);
             evidence
@@ -272,7 +286,7 @@ mod tests {
             requests.routes[0].is_part = is_part;
             let waits = ["shop::status (src/status.rs:15)", leaf];
             requests.places = vec![place("GET /status", &waits, 8.0)];
-            requests.releases[0].frames = waits.map(str::to_owned).to_vec();
+            requests.releases[0].frames = frames(&waits);
             !look(&evidence).is_empty()
         };
         assert!(told("tokio::sync::oneshot::Receiver", false));

@@ -2,87 +2,91 @@
 
 use ecosystem::WaitKind;
 
-use crate::evidence::{Evidence, Release, Requests};
-use crate::finding::{Finding, Words};
+use super::table;
+use crate::evidence::{Frame, Line};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
 use crate::threads::seen::Inside;
-use crate::thresholds::{MOST_OF_ROUTE, ONE_AFTER_ANOTHER_WEIGHT, ONE_TASK_MS, ONE_TASK_SHARE};
-use crate::waiting::{Waiting, parts};
+use crate::thresholds::{MOST_OF_ROUTE, ONE_TASK_MS, ONE_TASK_SHARE};
+use crate::waiting::Waiting;
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
-    };
-    for waiting in Waiting::all(evidence) {
-        if waiting.kind() != WaitKind::Channel || waiting.share < MOST_OF_ROUTE {
+/// Streams that wait for one task.
+pub(crate) struct Producer {
+    waiting: Waiting,
+    /// The line that sends nearly all messages: the outermost one, which is the function of the task.
+    sender: Line,
+    /// Where threads run that task.
+    inside: Inside,
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<Producer> {
+    let mut found = Vec::new();
+    for waiting in facts.waits_of(WaitKind::Channel) {
+        // A feed that never ends waits for news, on purpose.
+        let is_long = waiting.ms.is_some_and(|ms| ms >= ONE_TASK_MS);
+        if waiting.share < MOST_OF_ROUTE || !waiting.route.is_part || !is_long {
             continue;
         }
-        // A feed that never ends waits for news, on purpose.
-        let Some(route) = requests.route(&waiting.place().route) else {
+        let Some(release) = &waiting.release else {
             continue;
         };
-        if !route.is_part || waiting.ms.is_none_or(|ms| ms < ONE_TASK_MS) {
+        let sender = release.by.iter().find_map(Frame::line);
+        let Some(sender) = sender.filter(|_| release.share >= ONE_TASK_SHARE) else {
             continue;
-        }
-        let Some((sender, inside)) = sender(evidence, requests, &waiting) else {
+        };
+        let Some(inside) = facts.inside(&sender.function) else {
             continue;
         };
         if !inside.runs_a_set {
-            let found = finding(&waiting, sender, &inside);
-            findings.push(found.at(waiting.place().anchor()));
+            found.push(Producer {
+                waiting: waiting.clone(),
+                sender: sender.clone(),
+                inside,
+            });
         }
     }
-    findings
+    found
 }
 
-/// Returns the line that sends nearly all messages, if it is a task's, and where threads run that task.
-pub(crate) fn sender<'a>(
-    evidence: &Evidence,
-    requests: &'a Requests,
-    waiting: &Waiting,
-) -> Option<(&'a str, Inside)> {
-    let release = requests.release_of(waiting.place())?;
-    let line = outermost_line(release).filter(|_| release.share >= ONE_TASK_SHARE)?;
-    let (function, ..) = parts(line)?;
-    let inside = evidence.inside(function)?;
-    Some((line, inside))
-}
+impl Sighting for Producer {
+    fn row(&self) -> &'static Row {
+        table::PRODUCER
+    }
 
-/// Returns the service's outermost line of the code that ended a wait: the function of a task.
-fn outermost_line(release: &Release) -> Option<&str> {
-    let mut frames = release.by.iter().map(String::as_str);
-    frames.find(|frame| parts(frame).is_some() && !frame.starts_with('('))
-}
+    fn places(&self) -> Vec<Frame> {
+        vec![self.waiting.anchor()]
+    }
 
-fn finding(waiting: &Waiting, sender: &str, inside: &Inside) -> Finding {
-    let words = Words {
-        headline: format!(
+    fn headline(&self) -> String {
+        format!(
             "{} Its sender makes one message after the other, at {}.",
-            waiting.headline(),
-            inside.most
-        ),
-        seen: format!(
-            "{:.1} streams wait at once, and each message is sent at {sender}. Threads run that task at {}, and poll no set \
-             of futures there.",
-            waiting.in_flight, inside.places
-        ),
-        cause: "A loop awaits each answer before it asks for the next.".to_owned(),
-        fix: "If the messages do not need each other, ask for several at a time (`buffered`), or for all at once.".to_owned(),
-    };
-    Finding::fault(
-        "producer",
-        ONE_AFTER_ANOTHER_WEIGHT,
-        "/debug/threads",
-        words,
-    )
+            self.waiting.headline(),
+            self.inside.most
+        )
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "{:.1} streams wait at once, and each message is sent at {}. Threads run that task at {}, and poll no set of \
+             futures there.",
+            self.waiting.in_flight, self.sender, self.inside.places
+        )
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{both_sides, evidence, of_threads, place, route};
+    use crate::evidence::{Evidence, Release};
+    use crate::finding::Finding;
+    use crate::rules::told;
+    use crate::testing::{both_sides, evidence, frames, of_threads, place, route};
     use crate::threads::Thread;
     use crate::threads::testing::{WORKER, runs};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const ROUTE: &str = "body of Quotes/History";
 
@@ -97,8 +101,8 @@ mod tests {
         let mut evidence = evidence(&[body], &[waits]);
         evidence.requests.as_mut().unwrap().releases = vec![Release {
             route: ROUTE.to_owned(),
-            frames: receives.map(str::to_owned).to_vec(),
-            by: vec!["shop::history (src/quotes.rs:63)".to_owned()],
+            frames: frames(&receives),
+            by: frames(&["shop::history (src/quotes.rs:63)"]),
             share: sent,
             ..crate::evidence::Release::default()
         }];

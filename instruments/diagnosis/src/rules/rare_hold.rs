@@ -1,82 +1,61 @@
 //! Now and then a thread that runs requests does not yield for long: shares of the time hardly show that.
 
-use ecosystem::{WaitKind, figures};
+use ecosystem::{WaitKind, Work, figures};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Words};
+use super::table;
+use crate::evidence::Frame;
+use crate::facts::Facts;
+use crate::finding::{Advice, Row, Sighting};
 use crate::threads::seen::work_at;
 use crate::threads::{Hold, Stack};
-use crate::thresholds::{BUSY, HELD_LONG, HOLD_MOMENTS, RARE_HOLD_WEIGHT};
-use crate::waiting::parts;
+use crate::thresholds::{BUSY, HELD_LONG, HOLD_MOMENTS};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let Some(threads) = &evidence.threads else {
-        return Vec::new();
-    };
-    if evidence.held() < HELD_LONG {
-        return Vec::new();
+/// A thread that runs requests and did not yield for long.
+pub(crate) struct LongHold {
+    hold: Hold,
+    /// True if such threads mostly compute.
+    is_often: bool,
+    /// The slowest of the routes whose requests are mostly being polled, and its mean time in milliseconds.
+    slow_route: Option<(String, f64)>,
+    work: Option<&'static Work>,
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Option<LongHold> {
+    let threads = facts.evidence.threads.as_deref()?;
+    if facts.held_s < HELD_LONG {
+        return None;
     }
     let mut holds: Vec<&Hold> = Vec::new();
+    let mut busiest = 0.0_f64;
     for thread in threads.run_requests() {
         holds.extend(&thread.holds);
+        busiest = busiest.max(thread.running);
     }
     // Samples of the CPU time see shorter holds than those of threads.
-    if let Some(cpu) = &evidence.cpu {
+    if let Some(cpu) = &facts.evidence.cpu {
         for thread in cpu.run_requests() {
             holds.extend(&thread.holds);
         }
     }
     holds.retain(|hold| hold.moments >= HOLD_MOMENTS && hold.cpu_s >= HELD_LONG / 2.0);
     let longest = holds.iter().max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
-    let Some(found) = longest else {
-        return Vec::new();
-    };
-    let mut seen = format!(
-        "It was seen there for {:.0} ms of CPU time, in {} moments without a pause.",
-        found.cpu_s * 1e3,
-        found.moments
-    );
-    if let Some((route, ms)) = slow_route(evidence) {
-        seen = format!(
-            "{seen} {route} takes {}, most of it on a thread.",
-            figures::duration(ms)
-        );
-    }
-    let mut busiest = 0.0_f64;
-    for thread in threads.run_requests() {
-        busiest = busiest.max(thread.running);
-    }
-    let when = if busiest < BUSY {
-        "Now and then"
-    } else {
-        "Often"
-    };
-    let held_by = parts(&found.place).map(|(function, ..)| function);
+    let hold = Hold::clone(longest?);
     let mut stacks: Vec<&Stack> = Vec::new();
     stacks.extend(threads.stacks());
-    if let Some(cpu) = &evidence.cpu {
+    if let Some(cpu) = &facts.evidence.cpu {
         stacks.extend(cpu.stacks());
     }
-    let work = held_by.and_then(|function| work_at(&stacks, function));
-    let words = Words {
-        headline: format!("{when} a thread that runs requests does not yield: at {}.", found.place),
-        seen,
-        cause: work
-            .map_or("It computes for long in an async function, and all else that its thread has to poll waits.", |work| {
-                work.cause
-            })
-            .to_owned(),
-        fix: work
-            .map_or("Do it on a blocking thread (`tokio::task::spawn_blocking`), or in parts.", |work| work.fix)
-            .to_owned(),
-    };
-    let finding = Finding::fault("rare_hold", RARE_HOLD_WEIGHT, "/debug/threads", words);
-    vec![finding.at(held_by.unwrap_or_default())]
+    let function = hold.place.line().map(|line| line.function.as_str());
+    Some(LongHold {
+        work: function.and_then(|function| work_at(&stacks, function)),
+        is_often: busiest >= BUSY,
+        slow_route: slow_route(facts),
+        hold,
+    })
 }
 
-/// The slowest of the routes whose requests are mostly being polled.
-fn slow_route(evidence: &Evidence) -> Option<(&str, f64)> {
-    let requests = evidence.requests.as_ref()?;
+fn slow_route(facts: &Facts<'_>) -> Option<(String, f64)> {
+    let requests = facts.requests?;
     let mut slowest: Option<(&str, f64)> = None;
     for route in requests.whole() {
         let mut running = 0.0;
@@ -85,7 +64,7 @@ fn slow_route(evidence: &Evidence) -> Option<(&str, f64)> {
                 running += place.in_flight;
             }
         }
-        let Some(ms) = route.mean_ms(evidence.seconds) else {
+        let Some(ms) = route.mean_ms(facts.evidence.seconds) else {
             continue;
         };
         let is_slow = ms >= HELD_LONG * 1e3;
@@ -96,15 +75,65 @@ fn slow_route(evidence: &Evidence) -> Option<(&str, f64)> {
             slowest = Some((&route.name, ms));
         }
     }
-    slowest
+    slowest.map(|(route, ms)| (route.to_owned(), ms))
+}
+
+impl Sighting for LongHold {
+    fn row(&self) -> &'static Row {
+        table::RARE_HOLD
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        self.work.map(|work| Advice {
+            cause: work.cause,
+            fix: work.fix,
+        })
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        let function = self.hold.place.function().unwrap_or_default();
+        vec![Frame::Function(function.to_owned())]
+    }
+
+    fn headline(&self) -> String {
+        let when = if self.is_often {
+            "Often"
+        } else {
+            "Now and then"
+        };
+        let at = &self.hold.place;
+        format!("{when} a thread that runs requests does not yield: at {at}.")
+    }
+
+    fn seen(&self) -> String {
+        let seen = format!(
+            "It was seen there for {:.0} ms of CPU time, in {} moments without a pause.",
+            self.hold.cpu_s * 1e3,
+            self.hold.moments
+        );
+        match &self.slow_route {
+            Some((route, ms)) => format!(
+                "{seen} {route} takes {}, most of it on a thread.",
+                figures::duration(*ms)
+            ),
+            None => seen,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::{both_sides, cpu_samples, of_threads};
     use crate::threads::testing::{WORKER, runs};
     use crate::threads::{Hold, Stack, State, Thread};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     fn of(held: f64, moments: u64, cpu_s: f64) -> Evidence {
         let mut worker = Thread::of(
@@ -117,7 +146,7 @@ mod tests {
         worker.holds = vec![Hold {
             moments,
             cpu_s,
-            place: "shop::metrics (src/metrics.rs:24)".to_owned(),
+            place: crate::testing::frames(&["shop::metrics (src/metrics.rs:24)"]).remove(0),
         }];
         of_threads(vec![worker], held)
     }
@@ -140,7 +169,7 @@ mod tests {
             samples.threads[0].holds = vec![Hold {
                 moments: 4,
                 cpu_s,
-                place: "shop::refresh (src/table.rs:34)".to_owned(),
+                place: crate::testing::frames(&["shop::refresh (src/table.rs:34)"]).remove(0),
             }];
             evidence.cpu = Some(std::sync::Arc::new(samples));
             evidence

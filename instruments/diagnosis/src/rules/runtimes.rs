@@ -1,112 +1,130 @@
 //! A blocking pool is full, ticks are late, or runtimes of one kind are loaded unevenly.
 
+use super::table;
 use crate::evidence::{Evidence, Runtime};
-use crate::finding::{Finding, Words};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::threads::ThreadProfile;
+use crate::threads::seen::{Spot, is_block_on, place};
 use crate::thresholds::{
-    FULL_POOL_WEIGHT, LATE, LATE_WEIGHT, POOL_UNANSWERED, POOL_WAIT, POOL_WAIT_P50, UNANSWERED,
-    UNEVEN_BUSY, UNEVEN_IDLE, UNEVEN_WEIGHT,
+    LATE, POOL_UNANSWERED, POOL_WAIT, POOL_WAIT_P50, UNANSWERED, UNEVEN_BUSY, UNEVEN_IDLE,
 };
 
-/// A job waits for a blocking thread.
-pub(crate) fn full_blocking_pool(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for runtime in &evidence.runtimes {
+/// A runtime whose jobs wait for a blocking thread.
+pub(crate) struct FullPool {
+    runtime: String,
+    /// Longest wait of a job, in seconds.
+    waited: f64,
+    /// Where most of the pool's busy threads are, and their state.
+    at: Option<(Spot, String)>,
+    /// True if they wait there for a future to end.
+    blocks_on: bool,
+}
+
+pub(crate) fn full_blocking_pools(facts: &Facts<'_>) -> Vec<FullPool> {
+    let mut full = Vec::new();
+    for runtime in &facts.evidence.runtimes {
         let waited = runtime.blocking_wait_worst.max(runtime.blocking_unanswered);
         let is_usual = runtime.blocking_wait_p50 >= POOL_WAIT_P50
             || runtime.blocking_unanswered >= POOL_UNANSWERED;
         if waited < POOL_WAIT || !is_usual {
             continue;
         }
+        let threads = facts.evidence.threads.as_deref();
+        let busy = threads.and_then(ThreadProfile::on_blocking_threads);
+        full.push(FullPool {
+            runtime: runtime.name.clone(),
+            waited,
+            blocks_on: busy.as_ref().is_some_and(|busy| is_block_on(busy.most)),
+            at: busy.map(|busy| (place(busy.most), busy.text())),
+        });
+    }
+    full
+}
 
-        let mut seen = format!("A job waited {:.0} ms for a thread.", waited * 1e3);
-        let mut cause = "Long jobs have all its threads; `spawn_blocking`, `tokio::fs` and name lookups wait for one.";
-        let mut fix = "Bound those jobs by a semaphore of their own, or make them shorter, before you blame the disk.";
-        if let Some(threads) = &evidence.threads
-            && let Some(place) = threads.at_work_on_blocking_threads()
-        {
-            seen = format!("{seen} Its threads are at {place}.");
-            if threads.do_blocking_threads_block_on() {
-                cause = "`block_on` keeps its thread until the future ends, and what the future waits for needs a thread, too.";
-                fix = "Make the function async and await the future. If it has to block, bound how many do so at once.";
-            }
+impl Sighting for FullPool {
+    fn row(&self) -> &'static Row {
+        if self.blocks_on {
+            table::FULL_POOL_BLOCKS_ON
+        } else {
+            table::FULL_POOL
         }
-        let words = Words {
-            headline: format!("The blocking pool of the runtime {} is full.", runtime.name),
-            seen,
-            cause: cause.to_owned(),
-            fix: fix.to_owned(),
-        };
-        let kind = "full_blocking_pool";
-        findings.push(Finding::fault(
-            kind,
-            FULL_POOL_WEIGHT,
-            "/debug/threads",
-            words,
-        ));
     }
-    findings
+
+    fn headline(&self) -> String {
+        format!("The blocking pool of the runtime {} is full.", self.runtime)
+    }
+
+    fn seen(&self) -> String {
+        let seen = format!("A job waited {:.0} ms for a thread.", self.waited * 1e3);
+        match &self.at {
+            Some((at, state)) => format!("{seen} Its threads are at {at} ({state})."),
+            None => seen,
+        }
+    }
 }
 
-/// A task begins late. Where threads were seen, they say why.
-pub(crate) fn late(evidence: &Evidence) -> Vec<Finding> {
-    let latest = evidence.runtimes.iter();
-    let latest = latest.max_by(|a, b| a.late_p99.total_cmp(&b.late_p99));
-    let (Some(latest), None) = (latest, &evidence.threads) else {
-        return Vec::new();
-    };
-    if latest.late_p99 < LATE && latest.unanswered < UNANSWERED {
-        return Vec::new();
-    }
-    let late = latest.late_p99.max(latest.unanswered);
-    let words = Words {
-        headline: format!(
-            "A task of the runtime {} began up to {late:.2} s late.",
-            latest.name
-        ),
-        cause: "Something blocks or keeps the threads of the runtime.".to_owned(),
-        ..Words::default()
-    };
-    vec![Finding::fault(
-        "late",
-        LATE_WEIGHT,
-        "/debug/heartbeat",
-        words,
-    )]
+/// A runtime whose tasks begin late. Where threads were seen, they say why.
+pub(crate) struct LateTasks {
+    runtime: String,
+    seconds: f64,
 }
 
-/// One runtime is busy, and another one of its kind idle.
-pub(crate) fn uneven(evidence: &Evidence) -> Vec<Finding> {
-    let busiest = by_busy(evidence).max_by(|a, b| a.1.total_cmp(&b.1));
-    let Some((busiest, busy)) = busiest else {
-        return Vec::new();
-    };
+pub(crate) fn late(facts: &Facts<'_>) -> Option<LateTasks> {
+    let latest = facts.evidence.runtimes.iter();
+    let latest = latest.max_by(|a, b| a.late_p99.total_cmp(&b.late_p99))?;
+    let is_late = latest.late_p99 >= LATE || latest.unanswered >= UNANSWERED;
+    if !is_late || facts.evidence.threads.is_some() {
+        return None;
+    }
+    Some(LateTasks {
+        runtime: latest.name.clone(),
+        seconds: latest.late_p99.max(latest.unanswered),
+    })
+}
+
+impl Sighting for LateTasks {
+    fn row(&self) -> &'static Row {
+        table::LATE
+    }
+
+    fn headline(&self) -> String {
+        format!(
+            "A task of the runtime {} began up to {:.2} s late.",
+            self.runtime, self.seconds
+        )
+    }
+
+    fn seen(&self) -> String {
+        String::new()
+    }
+}
+
+/// Runtimes of one kind, of which one is busy and another one idle.
+pub(crate) struct UnevenRuntimes {
+    busiest: String,
+    idlest: String,
+    /// All runtimes, each with its busy share.
+    busy: Vec<(String, f64)>,
+}
+
+pub(crate) fn uneven(facts: &Facts<'_>) -> Option<UnevenRuntimes> {
+    let evidence = facts.evidence;
+    let (busiest, busy) = by_busy(evidence).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let alike = by_busy(evidence).filter(|(runtime, _)| kind(runtime) == kind(busiest));
-    let idlest = alike.min_by(|a, b| a.1.total_cmp(&b.1));
-    let Some((idlest, idle)) = idlest else {
-        return Vec::new();
-    };
+    let (idlest, idle) = alike.min_by(|a, b| a.1.total_cmp(&b.1))?;
     if busy < UNEVEN_BUSY || idle > UNEVEN_IDLE || busiest.name == idlest.name {
-        return Vec::new();
+        return None;
     }
-    let mut shares = Vec::new();
+    let mut all = Vec::new();
     for (runtime, busy) in by_busy(evidence) {
-        shares.push(format!("{} {:.0} %", runtime.name, busy * 100.0));
+        all.push((runtime.name.clone(), busy));
     }
-    let words = Words {
-        headline: format!(
-            "The runtime {} is busy while {} is idle: their load is uneven.",
-            busiest.name, idlest.name
-        ),
-        seen: format!("Busy: {}.", shares.join(", ")),
-        cause: "Few connections have most of the requests, and each stays on the runtime that accepted it.".to_owned(),
-        fix: "Use one runtime with several workers, or hand connections to the runtime with the fewest requests.".to_owned(),
-    };
-    vec![Finding::fault(
-        "uneven_runtimes",
-        UNEVEN_WEIGHT,
-        "/debug/heartbeat",
-        words,
-    )]
+    Some(UnevenRuntimes {
+        busiest: busiest.name.clone(),
+        idlest: idlest.name.clone(),
+        busy: all,
+    })
 }
 
 fn by_busy(evidence: &Evidence) -> impl Iterator<Item = (&Runtime, f64)> {
@@ -122,12 +140,48 @@ fn kind(runtime: &Runtime) -> (&str, usize) {
     (name, runtime.held_worst.len())
 }
 
+impl Sighting for UnevenRuntimes {
+    fn row(&self) -> &'static Row {
+        table::UNEVEN
+    }
+
+    fn headline(&self) -> String {
+        format!(
+            "The runtime {} is busy while {} is idle: their load is uneven.",
+            self.busiest, self.idlest
+        )
+    }
+
+    fn seen(&self) -> String {
+        let mut shares = Vec::new();
+        for (runtime, busy) in &self.busy {
+            shares.push(format!("{runtime} {:.0} %", busy * 100.0));
+        }
+        format!("Busy: {}.", shares.join(", "))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::told;
     use crate::testing::{both_sides, of_threads};
     use crate::threads::Thread;
     use crate::threads::testing::{BLOCKING, LOCK, in_call};
+
+    fn full_blocking_pool(evidence: &Evidence) -> Vec<Finding> {
+        told(super::full_blocking_pools(&Facts::of(evidence)))
+    }
+
+    fn late(evidence: &Evidence) -> Vec<Finding> {
+        told(super::late(&Facts::of(evidence)))
+    }
+
+    fn uneven(evidence: &Evidence) -> Vec<Finding> {
+        told(super::uneven(&Facts::of(evidence)))
+    }
 
     fn of(runtimes: Vec<Runtime>) -> Evidence {
         Evidence {

@@ -2,22 +2,27 @@
 
 use ecosystem::PartMeaning;
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Words};
+use super::table;
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
 use crate::threads::seen::passes;
 use crate::threads::{Stack, State};
-use crate::thresholds::{THREAD_QUEUE, THREAD_QUEUE_WEIGHT};
+use crate::thresholds::THREAD_QUEUE;
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let Some(profile) = &evidence.threads else {
-        return Vec::new();
-    };
-    finding(profile.stacks(), profile.moments)
-        .into_iter()
-        .collect()
+/// Threads of `SQLite` that sleep until another connection has written.
+pub(crate) struct Asleep {
+    /// Threads at any time, on average.
+    threads: f64,
+    /// True if most of them want to read.
+    are_readers: bool,
 }
 
-fn finding<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Finding> {
+pub(crate) fn check(facts: &Facts<'_>) -> Option<Asleep> {
+    let profile = facts.evidence.threads.as_deref()?;
+    asleep(profile.stacks(), profile.moments)
+}
+
+fn asleep<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Asleep> {
     let (mut asleep, mut of_readers) = (0, 0);
     for stack in all {
         if stack.state == State::Blocked && passes(stack, PartMeaning::SqliteBusy) {
@@ -28,37 +33,37 @@ fn finding<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Fin
         }
     }
     let threads = asleep as f64 / moments.max(1) as f64;
-    if threads < THREAD_QUEUE {
-        return None;
+    (threads >= THREAD_QUEUE).then_some(Asleep {
+        threads,
+        are_readers: of_readers * 2 > asleep,
+    })
+}
+
+impl Sighting for Asleep {
+    fn row(&self) -> &'static Row {
+        if self.are_readers {
+            table::SQLITE_JOURNAL
+        } else {
+            table::SQLITE_WRITER
+        }
     }
-    let (cause, fix) = if of_readers * 2 > asleep {
-        (
-            "The rollback journal lets nobody read while another connection writes.",
-            "Set `journal_mode = WAL`, which does.",
+
+    fn headline(&self) -> String {
+        format!(
+            "{:.1} threads of SQLite sleep at any time until another connection has written.",
+            self.threads
         )
-    } else {
-        (
-            "SQLite has one writer at a time. Each statement outside of a transaction waits for the disk, or a transaction that \
-             writes awaits something else.",
-            "Write several rows in one transaction, from one task if you can, and commit before it awaits anything but the \
-             database. In WAL mode, `synchronous = NORMAL` syncs more seldom, and may lose the last commits when the power fails.",
-        )
-    };
-    let words = Words {
-        headline: format!(
-            "{threads:.1} threads of SQLite sleep at any time until another connection has written."
-        ),
-        seen: "Requests seem to wait for an answer, and keep their connections.".to_owned(),
-        cause: cause.to_owned(),
-        fix: fix.to_owned(),
-    };
-    let see = "/debug/threads?all=true";
-    Some(Finding::fault("database", THREAD_QUEUE_WEIGHT, see, words))
+    }
+
+    fn seen(&self) -> String {
+        "Requests seem to wait for an answer, and keep their connections.".to_owned()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::told;
 
     #[test]
     fn who_waits_for_sqlites_writer_is_told_from_who_writes() {
@@ -69,7 +74,11 @@ mod tests {
         };
         let works = Stack::of(900, State::Running, &["sqlite3_step"]);
         let seen = [sleeps(150, reads), sleeps(30, "btreeBeginTrans"), works];
-        let says = |stacks: &[Stack]| finding(stacks.iter(), 100).map(|finding| finding.says);
+        let says = |stacks: &[Stack]| {
+            told(asleep(stacks.iter(), 100))
+                .pop()
+                .map(|finding| finding.says)
+        };
         let readers = says(&seen).expect("1.8 threads");
         assert!(
             readers.starts_with("1.8 threads of SQLite sleep"),

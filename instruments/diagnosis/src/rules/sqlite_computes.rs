@@ -2,23 +2,16 @@
 
 use ecosystem::PartMeaning;
 
-use crate::evidence::{Evidence, Requests};
-use crate::finding::{Finding, Words};
+use super::table;
+use crate::evidence::{Frame, Requests};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
 use crate::threads::seen::passes;
-use crate::thresholds::{
-    FEWEST_SAMPLES, IN_A_ROW, SQLITE_LINE, SQLITE_MS, SQLITE_SHARE, SQLITE_WEIGHT,
-};
+use crate::thresholds::{FEWEST_SAMPLES, IN_A_ROW, SQLITE_LINE, SQLITE_MS, SQLITE_SHARE};
 use crate::waiting::Waiting;
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    match Statement::of(evidence) {
-        Some(statement) => vec![statement.finding()],
-        None => Vec::new(),
-    }
-}
-
 /// A statement that reads many rows.
-struct Statement {
+pub(crate) struct Statement {
     waiting: Waiting,
     /// CPU time of `SQLite` for each request, in milliseconds.
     each_ms: f64,
@@ -28,58 +21,33 @@ struct Statement {
     all: u64,
 }
 
-impl Statement {
-    fn of(evidence: &Evidence) -> Option<Self> {
-        let cpu = evidence.cpu.as_ref()?;
-        let (mut all, mut of_sqlite) = (0, 0);
-        for stack in cpu.stacks() {
-            all += stack.samples;
-            if passes(stack, PartMeaning::SqliteRuns) {
-                of_sqlite += stack.samples;
-            }
+pub(crate) fn check(facts: &Facts<'_>) -> Option<Statement> {
+    let cpu = facts.evidence.cpu.as_deref()?;
+    let (mut all, mut of_sqlite) = (0, 0);
+    for stack in cpu.stacks() {
+        all += stack.samples;
+        if passes(stack, PartMeaning::SqliteRuns) {
+            of_sqlite += stack.samples;
         }
-        let share = of_sqlite as f64 / all.max(1) as f64;
-        if of_sqlite < FEWEST_SAMPLES || share < SQLITE_SHARE {
-            return None;
-        }
-        let waiting = only_line(evidence)?;
-        // Many short statements in a row are told as that.
-        let is_in_a_row = waiting.in_a_row.is_some_and(|times| times >= IN_A_ROW);
-        let ended = ended(&waiting, evidence.requests.as_ref()?);
-        let each_ms = of_sqlite as f64 * cpu.period_s * 1e3 / ended.max(1) as f64;
-        if !waiting.is_much() || is_in_a_row || each_ms < SQLITE_MS {
-            return None;
-        }
-        Some(Self {
-            waiting,
-            each_ms,
-            share,
-            all,
-        })
     }
-
-    fn finding(&self) -> Finding {
-        let words = Words {
-            headline: format!("{} SQLite computes for it.", self.waiting.headline()),
-            seen: format!(
-                "SQLite computes about {:.1} ms for each of these requests: {:.0} % of {} samples of the CPU time.",
-                self.each_ms,
-                self.share * 100.0,
-                self.all
-            ),
-            cause: "The statement reads many rows: no index fits its condition, or it asks for more than is needed."
-                .to_owned(),
-            fix: "Look at it with `EXPLAIN QUERY PLAN`: `SCAN` reads the whole table, so add an index. Or keep the answer."
-                .to_owned(),
-        };
-        Finding::fault(
-            "sqlite_computes",
-            SQLITE_WEIGHT,
-            "/debug/pprof/last?format=svg",
-            words,
-        )
-        .at(self.waiting.place().anchor())
+    let share = of_sqlite as f64 / all.max(1) as f64;
+    if of_sqlite < FEWEST_SAMPLES || share < SQLITE_SHARE {
+        return None;
     }
+    let waiting = only_line(facts)?;
+    // Many short statements in a row are told as that.
+    let is_in_a_row = waiting.in_a_row.is_some_and(|times| times >= IN_A_ROW);
+    let ended = ended(waiting, facts.requests?);
+    let each_ms = of_sqlite as f64 * cpu.period_s * 1e3 / ended.max(1) as f64;
+    if !waiting.is_much() || is_in_a_row || each_ms < SQLITE_MS {
+        return None;
+    }
+    Some(Statement {
+        waiting: waiting.clone(),
+        each_ms,
+        share,
+        all,
+    })
 }
 
 /// Returns the number of requests that ended on all routes that wait there, even on those that hardly do.
@@ -98,23 +66,42 @@ fn ended(waiting: &Waiting, requests: &Requests) -> u64 {
 }
 
 /// Returns the waits for `SQLite` at one line, if nearly all of its CPU time must be for that line.
-fn only_line(evidence: &Evidence) -> Option<Waiting> {
-    let mut of_sqlite = Vec::new();
+fn only_line<'a>(facts: &'a Facts<'_>) -> Option<&'a Waiting> {
+    let mut first: Option<&Waiting> = None;
     let mut in_flight = 0.0;
-    for waiting in Waiting::all(evidence) {
-        if is_of_sqlite(&waiting) {
+    for waiting in &facts.waits {
+        if waiting.wait.is_of_sqlite() {
             in_flight += waiting.in_flight;
-            of_sqlite.push(waiting);
+            // Those with most requests are first.
+            first = first.or(Some(waiting));
         }
     }
-    // Those with most requests are first.
-    let first = of_sqlite.into_iter().next()?;
-    first.place().line()?;
+    let first = first?;
+    first.line()?;
     (first.in_flight >= SQLITE_LINE * in_flight).then_some(first)
 }
 
-fn is_of_sqlite(waiting: &Waiting) -> bool {
-    waiting.wait.is_of_sqlite()
+impl Sighting for Statement {
+    fn row(&self) -> &'static Row {
+        table::SQLITE_COMPUTES
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.waiting.anchor()]
+    }
+
+    fn headline(&self) -> String {
+        format!("{} SQLite computes for it.", self.waiting.headline())
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "SQLite computes about {:.1} ms for each of these requests: {:.0} % of {} samples of the CPU time.",
+            self.each_ms,
+            self.share * 100.0,
+            self.all
+        )
+    }
 }
 
 #[cfg(test)]
@@ -122,9 +109,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::rules::judge;
+    use crate::evidence::Evidence;
+    use crate::finding::Finding;
+    use crate::rules::{judge, told};
     use crate::testing::{both_sides, cpu_samples, evidence, place, route};
     use crate::threads::testing::runs;
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const LINE: &str = "shop::flag (src/flags.rs:21)";
 
@@ -197,7 +190,7 @@ mod tests {
                 .contains("waiting for an answer of SQLite at shop::flag (src/flags.rs:21)"),
             "{found:?}"
         );
-        let kinds: Vec<_> = judge(&evidence)
+        let kinds: Vec<_> = judge(&Facts::of(&evidence))
             .iter()
             .map(|finding| finding.kind)
             .collect();

@@ -2,73 +2,81 @@
 
 use ecosystem::figures;
 
-use crate::evidence::{Evidence, Unpolled, innermost_line};
-use crate::finding::{Finding, Words};
-use crate::thresholds::{UNPOLLED_REQUESTS, UNPOLLED_WEIGHT};
+use super::table;
+use crate::evidence::{Unpolled, innermost_line, path};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::thresholds::UNPOLLED_REQUESTS;
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if let Some(requests) = &evidence.requests {
+/// Futures that requests did not poll.
+pub(crate) struct LeftFutures(Unpolled);
+
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<LeftFutures> {
+    let mut found = Vec::new();
+    if let Some(requests) = facts.requests {
         for unpolled in &requests.unpolled {
             if unpolled.requests >= UNPOLLED_REQUESTS {
-                findings.push(finding(unpolled));
+                found.push(LeftFutures(unpolled.clone()));
             }
         }
     }
-    findings
+    found
 }
 
-fn finding(unpolled: &Unpolled) -> Finding {
-    let line = innermost_line(&unpolled.frames).unwrap_or("an unknown place");
-    let route = unpolled.frames.first().map_or("", String::as_str);
-    let instead = unpolled.instead.get(1..).unwrap_or_default().join(", ");
-    let mut seen = format!(
-        "Seen of {} in {} requests.",
-        unpolled.requests, unpolled.of_requests
-    );
-    if !unpolled.woken_by.is_empty() {
-        seen = format!(
-            "{seen} They were woken by {}.",
-            unpolled.woken_by.join(", ")
-        );
+impl Sighting for LeftFutures {
+    fn row(&self) -> &'static Row {
+        table::UNPOLLED
     }
-    if let Some(ms) = unpolled.longest_ms {
-        seen = format!(
-            "{seen} They were not polled for up to {}.",
-            figures::duration(ms)
-        );
+
+    fn headline(&self) -> String {
+        let line = innermost_line(&self.0.frames).map(ToString::to_string);
+        format!(
+            "{}: futures that {} polls were not polled, while the request awaited {}.",
+            self.0.route,
+            line.unwrap_or_else(|| "an unknown place".to_owned()),
+            path(&self.0.instead)
+        )
     }
-    let words = Words {
-        headline: format!(
-            "{route}: futures that {line} polls were not polled, while the request awaited {instead}."
-        ),
-        seen,
-        cause:
-            "They keep what they hold, such as a permit or a connection, and others wait for that."
-                .to_owned(),
-        fix: "Put the work in between into those futures, or let them end first.".to_owned(),
-    };
-    Finding::fault("unpolled", UNPOLLED_WEIGHT, "/debug/await", words)
+
+    fn seen(&self) -> String {
+        let mut seen = format!(
+            "Seen of {} in {} requests.",
+            self.0.requests, self.0.of_requests
+        );
+        if !self.0.woken_by.is_empty() {
+            seen = format!("{seen} They were woken by {}.", path(&self.0.woken_by));
+        }
+        match self.0.longest_ms {
+            Some(ms) => {
+                let time = figures::duration(ms);
+                format!("{seen} They were not polled for up to {time}.")
+            }
+            None => seen,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
     use crate::evidence::Requests;
+    use crate::finding::Finding;
+    use crate::rules::told;
+    use crate::testing::frames;
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     #[test]
     fn three_requests_are_no_chance() {
         let of = |requests| Evidence {
             requests: Some(Requests {
                 unpolled: vec![Unpolled {
-                    frames: vec![
-                        "GET /batch".to_owned(),
-                        "shop::batch (src/b.rs:3)".to_owned(),
-                    ],
-                    instead: vec![
-                        "GET /batch".to_owned(),
-                        "shop::note (src/b.rs:9)".to_owned(),
-                    ],
+                    route: "GET /batch".to_owned(),
+                    frames: frames(&["shop::batch (src/b.rs:3)"]),
+                    instead: frames(&["shop::note (src/b.rs:9)"]),
                     requests,
                     of_requests: 20,
                     ..Unpolled::default()

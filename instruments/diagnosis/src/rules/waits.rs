@@ -2,58 +2,110 @@
 
 use ecosystem::{WaitKind, figures};
 
-use crate::evidence::{Evidence, Place, Requests};
-use crate::finding::{Finding, Level, Words};
+use super::table;
+use crate::evidence::{Frame, Line, Place, Requests};
+use crate::facts::Facts;
+use crate::finding::{Advice, Row, Sighting};
 use crate::thresholds::{
-    A_HOLDER, HELD_BY_TASKS, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK,
-    SAMPLES_OF_EACH, SLOW_CLIENT_WEIGHT, WAIT_WEIGHT,
+    A_HOLDER, HELD_BY_TASKS, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK, SAMPLES_OF_EACH,
 };
-use crate::waiting::Waiting;
+use crate::waiting::{Waiting, whereabouts};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
-    };
-    for waiting in Waiting::all(evidence) {
-        if let Some((level, weight)) = judged(&waiting, requests) {
-            if is_single_flight(&waiting, requests) {
-                findings.push(single_flight(&waiting, requests));
-            } else {
-                findings.push(finding(&waiting, requests, level, weight));
-            }
-        }
-    }
-    findings
+/// A wait to which most of a route's time goes.
+pub(crate) struct LongWait {
+    waiting: Waiting,
+    what: What,
+    /// True if no request can hold what these wait for.
+    is_held_outside: bool,
 }
 
-/// Returns the level and the weight of a wait as a finding; None if it is no finding.
-fn judged(waiting: &Waiting, requests: &Requests) -> Option<(Level, f64)> {
+/// What was seen of a wait.
+enum What {
+    /// Nothing but the wait.
+    Alone(&'static Row),
+    /// The others wait while one request makes what they will find.
+    SingleFlight,
+    /// The pool lends one at a time: so many requests, on average, are at work with it.
+    PoolOfOne(f64),
+    /// All that the pool lends is at work, for the statement at a line.
+    PoolForStatement(Line),
+    /// All that the pool lends is at work.
+    PoolAtWork,
+    /// Tasks that are no requests give this share of the permits back, at a line.
+    LimitForTasks(Line, f64),
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<LongWait> {
+    let mut found = Vec::new();
+    let Some(requests) = facts.requests else {
+        return found;
+    };
+    for waiting in &facts.waits {
+        let Some(what) = what(waiting, requests) else {
+            continue;
+        };
+        found.push(LongWait {
+            what,
+            is_held_outside: waiting.past.is_none() && nobody_holds(waiting, requests),
+            waiting: waiting.clone(),
+        });
+    }
+    found
+}
+
+fn what(waiting: &Waiting, requests: &Requests) -> Option<What> {
     let is_much = waiting.share >= MUCH_OF_ROUTE;
     let is_most = waiting.share >= MOST_OF_ROUTE;
-    let (level, weight) = match waiting.kind() {
-        WaitKind::Lock | WaitKind::Pool if is_much && waiting.is_queue() => {
-            (Level::Fault, WAIT_WEIGHT)
+    let what = match waiting.kind() {
+        WaitKind::Lock if is_much && waiting.is_queue() => {
+            if !is_single_flight(waiting) {
+                What::Alone(table::LOCK)
+            } else if waiting.is_little() {
+                return None;
+            } else {
+                What::SingleFlight
+            }
         }
+        WaitKind::Pool if is_much && waiting.is_queue() => of_pool(waiting, requests),
         WaitKind::Limit if is_much && is_for_tasks(waiting, requests) => {
-            (Level::Fault, IN_A_ROW_WEIGHT)
+            let (line, share) = waiting.holder.clone()?;
+            What::LimitForTasks(line, share)
         }
-        WaitKind::NewConnection if is_much => (Level::Fault, WAIT_WEIGHT),
+        WaitKind::NewConnection if is_much => What::Alone(table::NEW_CONNECTION),
         WaitKind::Database if is_much && waiting.wait.is_transaction() => {
-            (Level::Fault, WAIT_WEIGHT)
+            What::Alone(table::TRANSACTION)
         }
-        WaitKind::Limit | WaitKind::Queue if is_most => (Level::Bound, IN_A_ROW_WEIGHT),
+        WaitKind::Limit if is_most => What::Alone(table::LIMIT),
+        WaitKind::Queue if is_most => What::Alone(table::QUEUE),
         // The service sends as fast as its clients take it.
-        WaitKind::Client if is_most => (Level::Wait, SLOW_CLIENT_WEIGHT),
+        WaitKind::Client if is_most && !waiting.is_little() => What::Alone(table::CLIENT),
         _ => return None,
     };
-    Some((level, weight + waiting.share / 2.0))
+    Some(what)
+}
+
+fn of_pool(waiting: &Waiting, requests: &Requests) -> What {
+    let Some(past) = waiting
+        .past
+        .as_ref()
+        .filter(|past| is_at_work(waiting, past))
+    else {
+        return What::Alone(table::POOL);
+    };
+    let at_work = at_work(waiting, requests);
+    match past.line() {
+        _ if at_work <= ONE_AT_WORK => What::PoolOfOne(at_work),
+        Some(line) if past.kind() == Some(WaitKind::Database) => {
+            What::PoolForStatement(line.clone())
+        }
+        _ => What::PoolAtWork,
+    }
 }
 
 /// Returns whether most of the permits that requests queue for come back from tasks that are no requests, and for which no
 /// request waits.
 fn is_for_tasks(waiting: &Waiting, requests: &Requests) -> bool {
-    let Some((_, share)) = waiting.holder(requests) else {
+    let Some((_, share)) = &waiting.holder else {
         return false;
     };
     let is_awaited = requests.places.iter().any(|place| {
@@ -64,15 +116,15 @@ fn is_for_tasks(waiting: &Waiting, requests: &Requests) -> bool {
         );
         place.route == *route && is_other
     });
-    waiting.is_queue() && share >= HELD_BY_TASKS && !is_awaited
+    waiting.is_queue() && *share >= HELD_BY_TASKS && !is_awaited
 }
 
 /// Returns whether what the pool lent is at work for the requests that have it: they await the answer of a database or
 /// of a socket, or are in the call that took it. They are at `past`.
 fn is_at_work(waiting: &Waiting, past: &Place) -> bool {
-    let is_in_call = past.line().is_some() && past.line() == waiting.place().line();
+    let is_in_call = past.line().is_some() && past.line() == waiting.line();
     let is_answer = matches!(past.kind(), Some(WaitKind::Database | WaitKind::Network));
-    waiting.kind() == WaitKind::Pool && (is_in_call || is_answer)
+    is_in_call || is_answer
 }
 
 /// Returns the number of requests, on average, that are at work with what the pool lent.
@@ -80,7 +132,7 @@ fn at_work(waiting: &Waiting, requests: &Requests) -> f64 {
     let mut at_work = 0.0;
     for place in &requests.places {
         let is_answer = matches!(place.kind(), Some(WaitKind::Database | WaitKind::Network));
-        let is_in_call = place.line().is_some() && place.line() == waiting.place().line();
+        let is_in_call = place.line().is_some() && place.line() == waiting.line();
         if is_answer || is_in_call && place.kind() != Some(WaitKind::Pool) {
             at_work += place.in_flight;
         }
@@ -90,29 +142,9 @@ fn at_work(waiting: &Waiting, requests: &Requests) -> f64 {
 
 /// Returns whether requests wait for a lock, now and then and all at once, while one of them makes what the others will
 /// find: most requests of the route do not wait there, and its holder is a request past it.
-fn is_single_flight(waiting: &Waiting, requests: &Requests) -> bool {
-    let Some(ms) = waiting.ms else { return false };
-    let in_bursts = waiting.comes_in_bursts(requests, ms);
-    waiting.kind() == WaitKind::Lock && in_bursts && waiting.past(requests).is_some()
-}
-
-fn single_flight(waiting: &Waiting, requests: &Requests) -> Finding {
-    let past = waiting.past(requests).map(|past| past.frames.join(" > "));
-    let words = Words {
-        headline: waiting.headline(),
-        seen: format!(
-            "{} For {:.0} % of the time nobody waits there. The request past it is at {}.",
-            waiting.seen(requests),
-            waiting.place().absent * 100.0,
-            past.unwrap_or_default()
-        ),
-        cause: "One request makes a value, and the others wait for it, as they should (a single flight).".to_owned(),
-        fix: "If that is too long, renew the value in a task before it expires, or answer with the old one meanwhile."
-            .to_owned(),
-    };
-    let kind = WaitKind::SingleFlight.name();
-    let weight = waiting.share_of_all / 10.0;
-    Finding::of(Level::Wait, kind, weight, "/debug/await", words).at(waiting.place().anchor())
+fn is_single_flight(waiting: &Waiting) -> bool {
+    let in_bursts = waiting.ms.is_some_and(|ms| waiting.comes_in_bursts(ms));
+    in_bursts && waiting.past.is_some()
 }
 
 /// Returns whether no request can hold what these wait for: none is elsewhere, and one would have been seen there.
@@ -124,92 +156,92 @@ fn nobody_holds(waiting: &Waiting, requests: &Requests) -> bool {
         && requests.samples as f64 >= SAMPLES_OF_EACH * requests.in_flight
 }
 
-fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) -> Finding {
-    let past = waiting.past(requests);
-    let is_at_work = past.is_some_and(|past| is_at_work(waiting, past));
-    let mut seen = waiting.seen(requests);
-    if let Some(past) = past {
-        seen = format!(
-            "{seen} Requests past this wait are at {}.",
-            past.frames.join(" > ")
-        );
-    } else if nobody_holds(waiting, requests) {
-        seen +=
-            " No request is past this wait: the holder is outside of requests, or was forgotten.";
+impl Sighting for LongWait {
+    fn row(&self) -> &'static Row {
+        match &self.what {
+            What::Alone(row) => *row,
+            What::SingleFlight => table::SINGLE_FLIGHT,
+            What::PoolOfOne(_) => table::POOL_OF_ONE,
+            What::PoolForStatement(_) => table::POOL_FOR_STATEMENT,
+            What::PoolAtWork => table::POOL_AT_WORK,
+            What::LimitForTasks(..) => table::LIMIT_FOR_TASKS,
+        }
     }
-    let statement = past
-        .filter(|past| is_at_work && past.kind() == Some(WaitKind::Database))
-        .and_then(Place::line)
-        .map(str::to_owned);
-    let (level, cause, fix) = if is_at_work && at_work(waiting, requests) <= ONE_AT_WORK {
-        let seen_at_work = at_work(waiting, requests);
-        seen = format!(
-            "{seen} At any time {} requests wait for an answer on one.",
-            figures::average(seen_at_work)
-        );
-        (
-            Level::Fault,
-            "The pool lends one connection at a time, as if it had no more.".to_owned(),
-            "Let the pool have several; SQLite reads on several in the mode WAL. Or ask less often: keep the answer.".to_owned(),
-        )
-    } else if let Some(line) = &statement {
-        seen = format!(
-            "{seen} All connections of the pool are lent to requests that wait for the statement at {line}."
-        );
-        (
-            Level::Bound,
-            format!("The statement at {line} takes long, and keeps the connections."),
-            "Run it with `EXPLAIN ANALYZE`: a scan of a whole table wants an index. Only then make the pool larger.".to_owned(),
-        )
-    } else if is_at_work {
-        (
-            Level::Bound,
-            "All connections of the pool are at work: what they are asked for takes long, or is asked for too often."
-                .to_owned(),
-            "Ask less often: keep the answer, or ask once for all who want the same. Look at why it takes long; only then \
-             make the pool larger."
-                .to_owned(),
-        )
-    } else {
-        (
-            level,
-            waiting.wait.cause.to_owned(),
-            waiting.wait.fix.to_owned(),
-        )
-    };
-    let mut words = Words {
-        headline: waiting.headline(),
-        seen,
-        cause,
-        fix,
-    };
-    if waiting.kind() == WaitKind::Limit
-        && level == Level::Fault
-        && let Some((line, share)) = waiting.holder(requests)
-    {
-        words.headline = format!(
-            "{} Tasks that are no requests give {:.0} % of them back, at {line}.",
-            words.headline,
-            share * 100.0
-        );
-        "Work in the background takes the permits that requests need.".clone_into(&mut words.cause);
-        "Give that work permits of its own, and bound how much of it begins at once."
-            .clone_into(&mut words.fix);
+
+    fn advice(&self) -> Option<Advice> {
+        match &self.what {
+            What::Alone(_) => Some(Advice {
+                cause: self.waiting.wait.cause,
+                fix: self.waiting.wait.fix,
+            }),
+            _ => None,
+        }
     }
-    let mut finding = Finding::of(level, waiting.kind().name(), weight, "/debug/await", words);
-    if let Some(statement) = &statement {
-        finding = finding.at(statement);
+
+    fn share(&self) -> f64 {
+        match &self.what {
+            What::SingleFlight => self.waiting.share_of_all / 10.0,
+            _ => self.waiting.share / 2.0,
+        }
     }
-    finding.at(waiting.place().anchor())
+
+    fn places(&self) -> Vec<Frame> {
+        let mut places = vec![self.waiting.anchor()];
+        if let What::PoolForStatement(line) = &self.what {
+            places.push(Frame::Own(line.clone()));
+        }
+        places
+    }
+
+    fn headline(&self) -> String {
+        let headline = self.waiting.headline();
+        match &self.what {
+            What::LimitForTasks(line, share) => format!(
+                "{headline} Tasks that are no requests give {:.0} % of them back, at {line}.",
+                share * 100.0
+            ),
+            _ => headline,
+        }
+    }
+
+    fn seen(&self) -> String {
+        let mut seen = self.waiting.seen();
+        if let What::SingleFlight = &self.what {
+            let absent = self.waiting.place().absent * 100.0;
+            seen = format!("{seen} For {absent:.0} % of the time nobody waits there.");
+        }
+        if let Some(past) = &self.waiting.past {
+            let past = whereabouts(past);
+            seen = format!("{seen} Requests past this wait are at {past}.");
+        } else if self.is_held_outside {
+            seen += " No request is past this wait: the holder is outside of requests, or was forgotten.";
+        }
+        match &self.what {
+            What::PoolOfOne(at_work) => {
+                let at_work = figures::average(*at_work);
+                format!("{seen} At any time {at_work} requests wait for an answer on one.")
+            }
+            What::PoolForStatement(line) => format!(
+                "{seen} All connections of the pool are lent to requests that wait for the statement at {line}."
+            ),
+            _ => seen,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
     use crate::evidence::Release;
-    use crate::rules::judge;
-    use crate::testing::{both_sides, evidence, place, route};
+    use crate::finding::{Finding, Level};
+    use crate::rules::{judge, told};
+    use crate::testing::{both_sides, evidence, frames, place, route};
     use crate::thresholds::{ABSENT, PASSES_BY, QUEUE};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const LINE: &str = "shop::read (src/read.rs:7)";
 
@@ -285,7 +317,7 @@ mod tests {
             requests.releases = vec![Release {
                 route: "GET /read".to_owned(),
                 frames: requests.places[0].frames.clone(),
-                by: vec![by.to_owned()],
+                by: frames(&[by]),
                 share,
                 is_of_task: true,
                 ..Release::default()
@@ -358,13 +390,19 @@ mod tests {
             place("GET /read", &pool, 5.0),
             place("GET /read", &[query, "sqlx_postgres"], 5.0),
         ];
-        let found = judge(&evidence(&[route("GET /read", 10.0, 100)], &places));
+        let found = judge(&Facts::of(&evidence(
+            &[route("GET /read", 10.0, 100)],
+            &places,
+        )));
         let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
         assert_eq!(kinds, ["pool"], "{found:?}");
-        assert!(found[0].cause.contains(query), "{found:?}");
+        assert!(found[0].seen.contains(query), "{found:?}");
         assert!(found[0].fix.contains("EXPLAIN"), "{found:?}");
         let alone = [place("GET /read", &[query, "sqlx_postgres"], 9.0)];
-        let found = judge(&evidence(&[route("GET /read", 10.0, 100)], &alone));
+        let found = judge(&Facts::of(&evidence(
+            &[route("GET /read", 10.0, 100)],
+            &alone,
+        )));
         assert!(found[0].fix.contains("EXPLAIN"), "{found:?}");
     }
 
@@ -376,7 +414,7 @@ mod tests {
             waits.absent = absent;
             let mut route = route("GET /stats", 22.0, 1000);
             route.median_ms = Some(0.1);
-            let found = judge(&evidence(&[route], &[waits]));
+            let found = judge(&Facts::of(&evidence(&[route], &[waits])));
             found.iter().any(|finding| finding.kind == "pool")
         };
         assert!(!found(ABSENT) && found(ABSENT * 0.99));

@@ -1,39 +1,61 @@
 //! Requests wait for each other, or for what nobody gives back: nothing of a route finishes.
 
-use ecosystem::{WaitKind, figures};
+use ecosystem::{Wait, WaitKind, figures};
 
-use crate::evidence::{Evidence, Place, Requests};
-use crate::finding::{Finding, Words};
-use crate::thresholds::{
-    A_HOLDER, ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL, STUCK_WEIGHT, WAITERS_HOLD_WEIGHT,
-};
-use crate::waiting::{Waiting, is_of_holders, parts};
+use super::table;
+use crate::evidence::{Frame, Line, Place, Requests};
+use crate::facts::Facts;
+use crate::finding::{Row, Sighting};
+use crate::threads::seen::Inside;
+use crate::thresholds::{A_HOLDER, ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL};
+use crate::waiting::{Waiting, is_of_holders};
 
-pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
-    let Some(requests) = &evidence.requests else {
-        return findings;
+/// A wait of a route of which nothing finishes.
+pub(crate) struct Standstill {
+    waiting: Waiting,
+    what: What,
+}
+
+enum What {
+    /// Requests are past the first line, and wait for the same again at the second.
+    EachOther(Line, Line),
+    /// The receiver of a full channel takes nothing out. Tasks that are no requests may be there.
+    NotReceived(Option<Inside>),
+    /// Its holder waits for something else there.
+    HeldUp(Option<Wait>, Option<Line>),
+    /// A task that is no request holds it for long, and gives it back there.
+    HeldByTask(Line),
+    /// Nobody was seen past it.
+    Nobody,
+}
+
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<Standstill> {
+    let mut found: Vec<Standstill> = Vec::new();
+    let Some(requests) = facts.requests else {
+        return found;
     };
-    for waiting in Waiting::all(evidence) {
-        if !is_stuck(&waiting, requests) {
+    for waiting in &facts.waits {
+        if !is_stuck(waiting, requests) {
             continue;
         }
-        let finding = match held_and_awaited(&waiting, requests) {
-            Some((held, awaited)) => wait_for_each_other(&waiting, requests, held, awaited)
-                .at(held)
-                .at(awaited),
-            None => stuck(&waiting, requests, evidence),
-        };
-        let finding = finding.at(waiting.place().anchor());
+        let what = what(waiting, requests, facts);
         // Both lines of a pair are places where requests wait.
-        if !findings
-            .iter()
-            .any(|other| other.headline == finding.headline)
-        {
-            findings.push(finding);
+        let is_told = found.iter().any(|other| match (&other.what, &what) {
+            (What::EachOther(first, second), What::EachOther(held, awaited)) => {
+                (first, second) == (held, awaited)
+                    && other.waiting.wait == waiting.wait
+                    && other.waiting.place().route == waiting.place().route
+            }
+            _ => false,
+        });
+        if !is_told {
+            found.push(Standstill {
+                what,
+                waiting: waiting.clone(),
+            });
         }
     }
-    findings
+    found
 }
 
 /// Returns whether nothing of the routes goes on: their requests wait for holders alone, and none has finished for long.
@@ -42,9 +64,7 @@ fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
     if !waiting.is_of_holders() && !of_queue {
         return false;
     }
-    let Some(route) = requests.route(&waiting.place().route) else {
-        return false;
-    };
+    let route = &waiting.route;
     let mut waits = 0.0;
     for place in &requests.places {
         let is_wait = match place.kind() {
@@ -64,12 +84,28 @@ fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
     stands_still && is_much && route.in_flight >= QUEUE && waits >= ALL_OF_ROUTE * route.in_flight
 }
 
+fn what(waiting: &Waiting, requests: &Requests, facts: &Facts<'_>) -> What {
+    if let Some((held, awaited)) = held_and_awaited(waiting, requests) {
+        return What::EachOther(held, awaited);
+    }
+    if waiting.kind() == WaitKind::Queue {
+        return What::NotReceived(facts.other_tasks.clone());
+    }
+    // A holder that keeps it is past the wait all the time.
+    if let Some(past) = &waiting.past
+        && past.in_flight >= A_HOLDER
+    {
+        return What::HeldUp(past.wait, past.line().cloned());
+    }
+    match &waiting.holder {
+        Some((line, _)) => What::HeldByTask(line.clone()),
+        None => What::Nobody,
+    }
+}
+
 /// A line that some requests have passed, which wait for the same thing further on: they may hold it, and others wait
 /// for it there. The line that was passed comes first.
-fn held_and_awaited<'a>(
-    waiting: &'a Waiting,
-    requests: &'a Requests,
-) -> Option<(&'a str, &'a str)> {
+fn held_and_awaited(waiting: &Waiting, requests: &Requests) -> Option<(Line, Line)> {
     let here = waiting.place();
     for other in &requests.places {
         if other.kind() != Some(waiting.kind()) || leaf_type(other) != leaf_type(here) {
@@ -77,7 +113,7 @@ fn held_and_awaited<'a>(
         }
         for (first, second) in [(here, other), (other, here)] {
             if let Some(line) = passed(first, second) {
-                return Some((line, second.line()?));
+                return Some((line.clone(), second.line()?.clone()));
             }
         }
     }
@@ -85,162 +121,107 @@ fn held_and_awaited<'a>(
 }
 
 /// The type that is waited for, without its method: a lock to read and to write is one.
-fn leaf_type(place: &Place) -> &str {
-    let Some(leaf) = place.frames.last() else {
-        return "";
+fn leaf_type(place: &Place) -> Option<&str> {
+    let function = match place.frames.last()? {
+        Frame::State(state) => state.as_str(),
+        leaf => leaf.function()?,
     };
-    match leaf.rsplit_once("::") {
-        Some((of_type, _)) => of_type,
-        None => leaf,
+    match function.rsplit_once("::") {
+        Some((of_type, _)) => Some(of_type),
+        None => Some(function),
     }
 }
 
 /// The line of the innermost own function at `first`, if requests at `second` are in the same function further on.
-fn passed<'a>(first: &'a Place, second: &Place) -> Option<&'a str> {
+fn passed<'a>(first: &'a Place, second: &Place) -> Option<&'a Line> {
     let line = first.line()?;
-    let (function, file, number) = parts(line)?;
-    for frame in &second.frames {
-        if let Some((other, other_file, further)) = parts(frame)
-            && (other, other_file) == (function, file)
-            && further > number
-        {
-            return Some(line);
+    let mut lines = second.frames.iter().filter_map(Frame::line);
+    let is_passed = lines.any(|other| other.is_in_function_of(line) && other.line > line.line);
+    is_passed.then_some(line)
+}
+
+impl Sighting for Standstill {
+    fn row(&self) -> &'static Row {
+        match &self.what {
+            What::EachOther(..) => table::WAITS_FOR_EACH_OTHER,
+            What::NotReceived(_) => table::NOT_RECEIVED,
+            What::HeldUp(..) => table::HELD_UP,
+            What::HeldByTask(_) => table::HELD_BY_TASK,
+            What::Nobody => table::STUCK,
         }
     }
-    None
-}
 
-fn wait_for_each_other(
-    waiting: &Waiting,
-    requests: &Requests,
-    held: &str,
-    awaited: &str,
-) -> Finding {
-    let what = waiting.wait.in_words();
-    let words = Words {
-        headline: format!(
-            "{}: requests wait for each other. They are past {held}, and are {what} again at {awaited}.",
-            waiting.routes()
-        ),
-        seen: standstill(waiting, requests),
-        cause: "A request takes a second one while it holds the first; others wait for the first, or stand between \
-                the two."
-            .to_owned(),
-        fix: "Give the first back before the second is taken, or pass the first on and take no second.".to_owned(),
-    };
-    Finding::fault(
-        "waits_for_itself",
-        WAITERS_HOLD_WEIGHT,
-        "/debug/await",
-        words,
-    )
-}
-
-fn stuck(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding {
-    if waiting.kind() == WaitKind::Queue {
-        return not_received(waiting, requests, evidence);
+    fn places(&self) -> Vec<Frame> {
+        let mut places = vec![self.waiting.anchor()];
+        if let What::EachOther(held, awaited) = &self.what {
+            places.extend([Frame::Own(held.clone()), Frame::Own(awaited.clone())]);
+        }
+        places
     }
-    // A holder that keeps it is past the wait all the time.
-    if let Some(past) = waiting.past(requests)
-        && past.in_flight >= A_HOLDER
-    {
-        return held_up(waiting, requests, past);
+
+    fn headline(&self) -> String {
+        let headline = self.waiting.headline();
+        match &self.what {
+            What::EachOther(held, awaited) => format!(
+                "{}: requests wait for each other. They are past {held}, and are {} again at {awaited}.",
+                self.waiting.routes(),
+                self.waiting.wait.in_words()
+            ),
+            What::NotReceived(None) => format!("{headline} Its receiver takes nothing out."),
+            What::NotReceived(Some(others)) => format!(
+                "{headline} Its receiver takes nothing out. It may be at {}.",
+                others.most
+            ),
+            What::HeldUp(wait, line) => {
+                let thing = wait.map_or("something else", |wait| wait.thing());
+                let at = line.as_ref().map(|line| format!(" at {line}"));
+                let at = at.unwrap_or_default();
+                format!("{headline} Its holder waits for {thing}{at}.")
+            }
+            What::HeldByTask(line) => format!(
+                "{headline} A task that is no request holds it for long, and gives it back at {line}."
+            ),
+            What::Nobody => format!("{headline} Nobody is past this wait."),
+        }
     }
-    if let Some((line, _)) = waiting.holder(requests) {
-        return held_by_task(waiting, requests, line);
+
+    fn seen(&self) -> String {
+        let route = &self.waiting.route;
+        let still = format!(
+            "No request of this route finished for {:.1} s, with {} in flight.",
+            route.standstill,
+            figures::average(route.in_flight)
+        );
+        match &self.what {
+            What::EachOther(..) => still,
+            What::NotReceived(Some(others)) => format!(
+                "{still} {} Tasks that are no requests run {}.",
+                self.waiting.seen(),
+                others.places
+            ),
+            What::HeldByTask(_) => {
+                format!(
+                    "{still} No request is past this wait. {}",
+                    self.waiting.seen()
+                )
+            }
+            _ => format!("{still} {}", self.waiting.seen()),
+        }
     }
-    let words = Words {
-        headline: format!("{} Nobody is past this wait.", waiting.headline()),
-        seen: format!("{} {}", standstill(waiting, requests), waiting.seen(requests)),
-        cause: "What they wait for is never given back: it was forgotten on some way out, such as that of an error, or each \
-                request takes a second one while it holds the first."
-            .to_owned(),
-        fix: "Look for who took it last, and for a second one that is taken while the first is held.".to_owned(),
-    };
-    Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
-}
-
-/// Requests whose holder waits for something else, which does not come.
-fn held_up(waiting: &Waiting, requests: &Requests, past: &Place) -> Finding {
-    let what = past.wait.map_or("something else", |wait| wait.thing());
-    let at = past.line().unwrap_or("an unknown place");
-    let words = Words {
-        headline: format!(
-            "{} Its holder waits for {} at {at}.",
-            waiting.headline(),
-            what
-        ),
-        seen: format!(
-            "{} {}",
-            standstill(waiting, requests),
-            waiting.seen(requests)
-        ),
-        cause: "The holder keeps it while it waits for somebody who is slow or gone, and all others wait for the holder."
-            .to_owned(),
-        fix: "Give it back before that wait, or do not wait there: `try_send`, and let go of whoever is too slow.".to_owned(),
-    };
-    Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
-}
-
-/// Requests whose holder is a task, which was seen to give it back now and then.
-fn held_by_task(waiting: &Waiting, requests: &Requests, line: &str) -> Finding {
-    let words = Words {
-        headline: format!(
-            "{} A task that is no request holds it for long, and gives it back at {line}.",
-            waiting.headline()
-        ),
-        seen: format!(
-            "{} No request is past this wait. {}",
-            standstill(waiting, requests),
-            waiting.seen(requests)
-        ),
-        cause: "The task keeps it while it awaits something else: a slow client, a full channel or a call.".to_owned(),
-        fix: "Give it back before that task awaits anything else: copy what is needed out of it first.".to_owned(),
-    };
-    Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
-}
-
-/// A channel from which its receiver takes nothing.
-fn not_received(waiting: &Waiting, requests: &Requests, evidence: &Evidence) -> Finding {
-    let others = evidence.other_tasks();
-    let mut headline = format!("{} Its receiver takes nothing out.", waiting.headline());
-    let mut seen = format!(
-        "{} {}",
-        standstill(waiting, requests),
-        waiting.seen(requests)
-    );
-    if let Some(others) = others {
-        headline = format!("{headline} It may be at {}.", others.most);
-        seen = format!("{seen} Tasks that are no requests run {}.", others.places);
-    }
-    let words = Words {
-        headline,
-        seen,
-        cause: "The receiver's task awaits something else before it takes the next message.".to_owned(),
-        fix: "Let that task only receive and answer, and do what takes long in another one. To see what it awaits, put its \
-              future into `debug_endpoints::watch(\"NAME\", …)` where it is spawned."
-            .to_owned(),
-    };
-    Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
-}
-
-/// For how long nothing finished.
-fn standstill(waiting: &Waiting, requests: &Requests) -> String {
-    let (seconds, in_flight) = match requests.route(&waiting.place().route) {
-        Some(route) => (route.standstill, route.in_flight),
-        None => (0.0, 0.0),
-    };
-    format!(
-        "No request of this route finished for {seconds:.1} s, with {} in flight.",
-        figures::average(in_flight)
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Evidence;
     use crate::evidence::Release;
-    use crate::testing::{both_sides, evidence, place, route};
+    use crate::finding::Finding;
+    use crate::rules::told;
+    use crate::testing::{both_sides, evidence, frames, place, route};
+
+    fn look(evidence: &Evidence) -> Vec<Finding> {
+        told(super::check(&Facts::of(evidence)))
+    }
 
     const FIRST: &str = "shop::balance (src/balance.rs:18)";
     const SECOND: &str = "shop::balance (src/balance.rs:21)";
@@ -296,8 +277,8 @@ mod tests {
         let requests = evidence.requests.as_mut().unwrap();
         let ended = |by: &str, share, is_of_task| Release {
             route: "GET /status".to_owned(),
-            frames: lock.map(str::to_owned).to_vec(),
-            by: vec![by.to_owned()],
+            frames: frames(&lock),
+            by: frames(&[by]),
             share,
             is_of_task,
             ..Release::default()

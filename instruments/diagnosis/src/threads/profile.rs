@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ecosystem::{carries_requests, crate_of, waits_for_others};
+use ecosystem::{
+    Frame as Told, Line, PartMeaning, Role, carries_requests, crate_of, waits_for_others,
+};
 use serde::{Deserialize, Serialize};
 
 use super::roles::{Whose, is_of_profiler};
@@ -70,7 +72,14 @@ pub struct Hold {
     /// CPU time of the thread between the first and the last of these moments, in seconds.
     pub cpu_s: f64,
     /// The service's own function, with its line at the last moment.
-    pub place: String,
+    pub place: Told,
+}
+
+impl Thread {
+    /// Returns whether the thread has this role.
+    pub(crate) fn is_of(&self, role: Role) -> bool {
+        self.role == role.name()
+    }
 }
 
 /// A stack and state that a thread had at some of the moments.
@@ -125,12 +134,21 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Returns the frame as it is told: with file and line if it is the service's own code.
+    pub fn told(&self) -> Told {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) if self.own => Told::Own(Line {
+                function: self.function.clone(),
+                file: file.clone(),
+                line,
+            }),
+            _ => Told::Function(self.function.clone()),
+        }
+    }
+
     /// Returns the function's name, with file and line if it is the service's own code.
     pub fn label(&self) -> String {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) if self.own => format!("{} ({file}:{line})", self.function),
-            _ => self.function.clone(),
-        }
+        self.told().to_string()
     }
 }
 
@@ -193,6 +211,17 @@ impl Stack {
         called.find(|frame| {
             frame.whose == Whose::Library && !waits_for_others(crate_of(&frame.function))
         })
+    }
+
+    /// Returns whether the thread waits for another one: at a lock, a channel or a condition.
+    pub(crate) fn is_in_futex(&self) -> bool {
+        self.call.as_deref() == Some("futex")
+    }
+
+    /// Returns whether the thread waits until somebody reads from a pipe, or writes to it.
+    pub(crate) fn is_in_pipe(&self) -> bool {
+        let wchan = self.wchan.as_deref();
+        wchan.is_some_and(|function| PartMeaning::Pipe.fits(function))
     }
 
     /// Returns the call that the thread is in, even if it runs there in the kernel.

@@ -6,7 +6,8 @@ use std::fmt;
 use std::hash::Hash;
 
 use ecosystem::{
-    PartMeaning, Role, Work, carries_requests, crate_of, is_of_runtime, makes_client, work_of,
+    Frame as Told, PartMeaning, Role, Work, carries_requests, crate_of, is_of_runtime,
+    makes_client, work_of,
 };
 
 use super::cpu_samples::CpuSamples;
@@ -15,9 +16,6 @@ use crate::thresholds::{FEWEST_INSIDE, FEWEST_SAMPLES, MUCH_COMPUTING, PAST_LOCK
 
 /// Most places that a list names.
 const MOST_PLACES: usize = 3;
-
-/// Name of the call in which threads wait for each other.
-pub(crate) const FUTEX: &str = "futex";
 
 /// Name of the thread that takes await profiles: it computes while it is asked, and not for the service.
 const SAMPLER: &str = "await-profile";
@@ -46,35 +44,24 @@ impl ThreadProfile {
 
     /// Lists the places where threads compute most, with their share of all computing, or `None` if no place stands
     /// out.
-    pub fn computing(&self) -> Option<String> {
+    pub fn computing(&self) -> Option<Places> {
         let threads = self.threads.iter();
         let all: Vec<&Thread> = threads.filter(|thread| thread.name != SAMPLER).collect();
         listed(by_function(in_state(&all, State::Running)))
     }
 
     /// Lists the places where threads that run requests compute or are blocked most, with their share of that time.
-    pub fn at_work(&self) -> Option<String> {
+    pub fn at_work(&self) -> Option<Places> {
         let all = self.run_requests();
         let stacks = in_state(&all, State::Running).chain(in_state(&all, State::Blocked));
         listed(by_function(stacks))
     }
 
-    /// Returns the place where busy threads of the blocking pool most often are.
-    pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
-        let found = self.busiest_on_blocking_threads()?;
-        Some(format!("{} {}", place(found.most), found.text()))
-    }
-
-    /// Returns whether busy threads of the blocking pool most often wait for a future to end.
-    pub(crate) fn do_blocking_threads_block_on(&self) -> bool {
-        let found = self.busiest_on_blocking_threads();
-        found.is_some_and(|found| is_block_on(found.most))
-    }
-
-    fn busiest_on_blocking_threads(&self) -> Option<Seen<'_>> {
+    /// Returns where busy threads of the blocking pool most often are.
+    pub(crate) fn on_blocking_threads(&self) -> Option<Seen<'_>> {
         let mut stacks: Vec<&Stack> = Vec::new();
         for thread in &self.threads {
-            if thread.role == Role::Blocking.name() {
+            if thread.is_of(Role::Blocking) {
                 stacks.extend(&thread.stacks);
             }
         }
@@ -101,14 +88,14 @@ impl ThreadProfile {
 
 impl CpuSamples {
     /// Lists the places where threads that run requests use most CPU time, with their share of it.
-    pub(crate) fn at_work(&self) -> Option<String> {
+    pub(crate) fn at_work(&self) -> Option<Places> {
         let threads = self.run_requests().into_iter();
         listed(by_function(threads.flat_map(|thread| &thread.stacks)))
     }
 }
 
 /// Returns where threads that run requests make clients, if one was seen to.
-pub(crate) fn client_made_at(threads: &ThreadProfile) -> Option<String> {
+pub(crate) fn client_made_at(threads: &ThreadProfile) -> Option<Spot> {
     for thread in threads.run_requests() {
         for stack in &thread.stacks {
             let mut frames = stack.frames.iter();
@@ -197,12 +184,44 @@ pub(crate) fn computes(stack: &Stack) -> bool {
     own(stack).is_some() && !called.any(|frame| is_of_runtime(&frame.function))
 }
 
+/// Place of a thread: the service's innermost line and the one that called it, or the function by which a library was
+/// called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spot {
+    frame: Told,
+    caller: Option<Told>,
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.caller {
+            Some(caller) => write!(f, "{}, called by {caller}", self.frame),
+            None => self.frame.fmt(f),
+        }
+    }
+}
+
+/// Places of threads, each with its share of the samples: `40 % at shop::rank (src/rank.rs:7); …`.
+#[derive(Clone, Debug)]
+pub struct Places(Vec<(f64, Spot)>);
+
+impl fmt::Display for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (share, spot)) in self.0.iter().enumerate() {
+            let separator = if at == 0 { "" } else { "; " };
+            write!(f, "{separator}{:.0} % at {spot}", share * 100.0)?;
+        }
+        Ok(())
+    }
+}
+
 /// Places at which threads run a task.
+#[derive(Clone, Debug)]
 pub(crate) struct Inside {
     /// The place with most samples.
-    pub(crate) most: String,
+    pub(crate) most: Spot,
     /// The places with a good part of the samples.
-    pub(crate) places: String,
+    pub(crate) places: Places,
     /// True if it polls several futures together.
     pub(crate) runs_a_set: bool,
 }
@@ -216,7 +235,7 @@ impl Inside {
         let share = first.samples as f64 / all as f64;
         let places = match listed(functions) {
             Some(places) => places,
-            None => format!("{:.0} % at {most}", share * 100.0),
+            None => Places(vec![(share, most.clone())]),
         };
         Some(Self {
             places,
@@ -227,6 +246,7 @@ impl Inside {
 }
 
 /// Lines of one function at which another one is called, for one request.
+#[derive(Clone, Debug)]
 pub(crate) struct Callers {
     function: String,
     file: String,
@@ -320,11 +340,11 @@ fn is_function(frame: &Frame, function: &str) -> bool {
     frame.own && outer == function
 }
 
-/// Returns the places with a good part of the samples: `40 % at shop::rank (src/rank.rs:7); …`.
-fn listed(functions: Vec<Seen<'_>>) -> Option<String> {
+/// Returns the places with a good part of the samples.
+fn listed(functions: Vec<Seen<'_>>) -> Option<Places> {
     let all: u64 = functions.iter().map(|function| function.samples).sum();
     // A thread is in several states at one place.
-    let mut places: Vec<(String, u64)> = Vec::new();
+    let mut places: Vec<(Spot, u64)> = Vec::new();
     for function in functions {
         if !is_told(function.most) {
             continue;
@@ -341,13 +361,13 @@ fn listed(functions: Vec<Seen<'_>>) -> Option<String> {
         let share = samples as f64 / all.max(1) as f64;
         let is_much = samples >= FEWEST_SAMPLES && share >= MUCH_COMPUTING;
         if is_much && listed.len() < MOST_PLACES {
-            listed.push(format!("{:.0} % at {place}", share * 100.0));
+            listed.push((share, place));
         }
     }
     if listed.is_empty() {
         return None;
     }
-    Some(listed.join("; "))
+    Some(Places(listed))
 }
 
 /// Returns the share of the time in which a thread is blocked in calls, and so holds up its other work.
@@ -386,20 +406,35 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Returns the threads' state there, in words.
+    /// Returns the threads' state there, in words: `blocked in fsync`.
     pub(crate) fn text(&self) -> String {
         match &self.most.call {
-            Some(call) if !self.is_same => format!("(blocked in {call})"),
-            _ => self.most.text.clone(),
+            Some(call) if !self.is_same => format!("blocked in {call}"),
+            _ => self.most.text.trim_matches(['(', ')']).to_owned(),
         }
     }
 
-    /// Returns a clause on a thread there, such as `computes at shop::rank`.
-    pub(crate) fn does(&self) -> String {
-        let place = place(self.most);
-        match self.most.in_call() {
-            Some(call) => format!("is in {call} at {place}"),
-            None => format!("computes at {place}"),
+    /// Returns what a thread does there.
+    pub(crate) fn does(&self) -> Does {
+        Does {
+            call: self.most.in_call().map(str::to_owned),
+            at: place(self.most),
+        }
+    }
+}
+
+/// What a thread does, as a clause: `is in fsync at shop::append`, `computes at shop::rank`.
+#[derive(Clone, Debug)]
+pub(crate) struct Does {
+    call: Option<String>,
+    at: Spot,
+}
+
+impl fmt::Display for Does {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.call {
+            Some(call) => write!(f, "is in {call} at {}", self.at),
+            None => write!(f, "computes at {}", self.at),
         }
     }
 }
@@ -470,8 +505,7 @@ pub(crate) fn past<'a>(
     all: impl Iterator<Item = &'a Stack>,
     moments: u64,
 ) -> Option<Seen<'a>> {
-    let is_futex =
-        waits.call.as_deref() == Some(FUTEX) && !inner_passes(waits, PartMeaning::Channel);
+    let is_futex = waits.is_in_futex() && !inner_passes(waits, PartMeaning::Channel);
     let lock = own(waits).filter(|_| is_futex && !is_block_on(waits))?;
     let past = all.filter(|stack| {
         stack.state != State::Idle && is_past(stack, lock) && !waits_too(stack, lock)
@@ -493,7 +527,7 @@ fn is_past(stack: &Stack, lock: &Frame) -> bool {
 /// Returns whether a thread waits in the function that takes the lock, as for the lock itself.
 fn waits_too(stack: &Stack, lock: &Frame) -> bool {
     let is_there = own(stack).is_some_and(|own| own.function == lock.function);
-    let is_futex = stack.state == State::Blocked && stack.call.as_deref() == Some(FUTEX);
+    let is_futex = stack.state == State::Blocked && stack.is_in_futex();
     let is_lock = is_futex || inner_passes(stack, PartMeaning::Lock);
     is_there && is_lock && !inner_passes(stack, PartMeaning::Channel)
 }
@@ -526,7 +560,7 @@ pub(crate) fn hands_over(stack: &Stack) -> bool {
 /// Returns whether a thread waits for a lock, and not on a channel as idle threads do.
 pub(crate) fn waits_for_lock(stack: &Stack) -> bool {
     stack.state == State::Blocked
-        && stack.call.as_deref() == Some(FUTEX)
+        && stack.is_in_futex()
         && inner_passes(stack, PartMeaning::Lock)
         && !inner_passes(stack, PartMeaning::Channel)
         && !hands_over(stack)
@@ -555,18 +589,29 @@ pub(crate) fn function(stack: &Stack) -> Option<&str> {
 }
 
 /// Returns the service's innermost line and the one that called it, or the function by which a library was called.
-pub(crate) fn place(stack: &Stack) -> String {
+pub(crate) fn place(stack: &Stack) -> Spot {
     let Some(innermost) = own(stack) else {
-        let function = function(stack);
-        return function.unwrap_or("an unknown place").to_owned();
+        let frame = match function(stack) {
+            Some(function) => Told::Function(function.to_owned()),
+            None => Told::State("an unknown place".to_owned()),
+        };
+        return Spot {
+            frame,
+            caller: None,
+        };
     };
     let mut own = stack.frames.iter().filter(|frame| frame.own);
-    match own.rfind(|frame| frame.function != innermost.function) {
-        Some(caller) if !is_main(&caller.function) => {
-            format!("{}, called by {}", innermost.label(), caller.label())
-        }
-        _ => innermost.label(),
+    let caller = own.rfind(|frame| frame.function != innermost.function);
+    let caller = caller.filter(|caller| !is_main(&caller.function));
+    Spot {
+        frame: innermost.told(),
+        caller: caller.map(Frame::told),
     }
+}
+
+/// Returns the function of a stack as a place.
+pub(crate) fn function_at(stack: &Stack) -> Told {
+    Told::Function(function(stack).unwrap_or_default().to_owned())
 }
 
 /// Returns whether this is the `main` function, in which everything is.

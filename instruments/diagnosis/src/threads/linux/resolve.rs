@@ -347,7 +347,7 @@ fn holds(running: &[Running], stacks: &[Vec<Frame>]) -> Vec<Hold> {
             holds.push(Hold {
                 moments: length as u64,
                 cpu_s: seconds(last.ran, Some(first.ran)),
-                place: frame.label(),
+                place: frame.told(),
             });
         }
         rest = &rest[length..];

@@ -1,0 +1,111 @@
+//! Facts that several rules read, made once from the evidence: typed, and without words.
+
+use ecosystem::WaitKind;
+
+use crate::evidence::{Evidence, Peers, Place, Requests};
+use crate::threads::seen::{Inside, Spot, client_made_at, in_other_tasks, inside};
+use crate::thresholds::{MUCH_OF_ALL, POOL_WAIT};
+use crate::waiting::Waiting;
+
+/// Evidence, and what follows from it for several rules.
+pub(crate) struct Facts<'a> {
+    pub(crate) evidence: &'a Evidence,
+    pub(crate) requests: Option<&'a Requests>,
+    /// Waits of requests, those with most requests first.
+    pub(crate) waits: Vec<Waiting>,
+    /// Where tasks that are no requests run or are blocked; `None` if that was hardly seen.
+    pub(crate) other_tasks: Option<Inside>,
+    /// Where threads that run requests make clients, if one was seen to.
+    pub(crate) client_made_at: Option<Spot>,
+    /// Longest time for which a thread that runs requests did not yield, in CPU seconds of its own: the time in which it
+    /// waited for a CPU is not the code's.
+    pub(crate) held_s: f64,
+    /// True if the heartbeat's jobs found a free thread of the blocking pool each time.
+    pub(crate) has_free_blocking_threads: bool,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn of(evidence: &'a Evidence) -> Self {
+        let threads = evidence.threads.as_deref();
+        let mut held_s = 0.0_f64;
+        let mut is_free = !evidence.runtimes.is_empty();
+        for runtime in &evidence.runtimes {
+            for held in &runtime.held_worst {
+                held_s = held_s.max(*held);
+            }
+            is_free &= runtime.blocking_wait_worst.max(runtime.blocking_unanswered) < POOL_WAIT;
+        }
+        Self {
+            evidence,
+            requests: evidence.requests.as_ref(),
+            waits: Waiting::all(evidence),
+            other_tasks: in_other_tasks(threads, evidence.cpu.as_deref()),
+            client_made_at: threads.and_then(client_made_at),
+            held_s: held_s * evidence.cpu_share(),
+            has_free_blocking_threads: is_free,
+        }
+    }
+
+    /// Returns the waits of one kind.
+    pub(crate) fn waits_of(&self, kind: WaitKind) -> impl Iterator<Item = &Waiting> {
+        self.waits
+            .iter()
+            .filter(move |waiting| waiting.kind() == kind)
+    }
+
+    /// Returns the places of a kind at each of which many of all requests in flight are.
+    pub(crate) fn crowded(&self, kind: WaitKind) -> impl Iterator<Item = &'a Place> {
+        let places = self
+            .requests
+            .map_or(&[][..], |requests| &requests.places[..]);
+        let many = self
+            .requests
+            .map_or(0.0, |requests| MUCH_OF_ALL * requests.in_flight);
+        places
+            .iter()
+            .filter(move |place| place.in_flight >= many && place.kind() == Some(kind))
+    }
+
+    /// Returns where threads run a function of the service and all that it calls, or `None` if that was hardly seen.
+    pub(crate) fn inside(&self, function: &str) -> Option<Inside> {
+        let threads = self.evidence.threads.as_deref();
+        inside(threads, self.evidence.cpu.as_deref(), function)
+    }
+
+    /// Returns the longest CPU time, in seconds, for which a thread that runs requests was seen in this function without a
+    /// pause, by samples of the CPU time; `None` without such samples.
+    pub(crate) fn held_at(&self, function: Option<&str>) -> Option<f64> {
+        let mut longest = 0.0_f64;
+        for thread in self.evidence.cpu.as_deref()?.run_requests() {
+            for hold in &thread.holds {
+                if hold.place.function() == function {
+                    longest = longest.max(hold.cpu_s);
+                }
+            }
+        }
+        Some(longest)
+    }
+
+    /// Returns the connections of the process, with the side from which they came.
+    pub(crate) fn peers(&self) -> Vec<(Side, &'a Peers)> {
+        let mut all = Vec::new();
+        if let Some(connections) = &self.evidence.connections {
+            for peers in &connections.upstreams {
+                all.push((Side::Upstream, peers));
+            }
+            for peers in &connections.listeners {
+                all.push((Side::Clients, peers));
+            }
+        }
+        all
+    }
+}
+
+/// Side from which a connection came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// This process connected to another service.
+    Upstream,
+    /// A client connected to this process.
+    Clients,
+}

@@ -1,0 +1,452 @@
+//! The table of findings: level, weight, page, cause and remedy of each, and what follows from what.
+//!
+//! The weight ranks a finding: above 2, nothing else can go on; above 1, all requests that pass there wait; below 1, some do.
+//! Cause and remedy are one sentence each, and fit what the rule saw. If two causes are possible, the sentence says which
+//! observation tells them apart.
+
+use crate::finding::{Advice, Level, Row};
+
+const AWAIT: &str = "/debug/await";
+const AWAIT_JSON: &str = "/debug/await?format=json";
+const THREADS: &str = "/debug/threads";
+const SOCKETS: &str = "/debug/sockets";
+const MEMORY: &str = "/debug/memory";
+const HEARTBEAT: &str = "/debug/heartbeat";
+const CPU: &str = "/debug/pprof/flamegraph";
+const LAST_CPU: &str = "/debug/pprof/last?format=svg";
+
+/// Makes a row: name of the constant, kind, level, weight, page, cause, remedy.
+macro_rules! rows {
+    ($($name:ident = $kind:literal, $level:ident, $weight:literal, $see:expr, $cause:literal, $fix:literal;)*) => {
+        $(pub(crate) const $name: &Row = &Row {
+            kind: $kind,
+            level: Level::$level,
+            weight: $weight,
+            see: $see,
+            cause: $cause,
+            fix: $fix,
+        };)*
+
+        /// All rows.
+        #[cfg(test)]
+        pub(crate) const ALL: &[&Row] = &[$($name),*];
+    };
+}
+
+rows! {
+    STOPPED = "stopped", Fault, 4.0, THREADS,
+        "Ctrl-Z in its terminal, SIGSTOP, or a debugger has left it so.",
+        "Let it go on with `kill -CONT` and its number.";
+
+    // Threads that run requests and are blocked. The weight adds the blocked share of the worst thread.
+    BLOCKED_FOR_RAYON = "blocked_worker", Fault, 2.0, THREADS,
+        "The thread waits for rayon's threads.",
+        "Hand the work over with `rayon::spawn`, and await a `oneshot` for its result.";
+    BLOCKED_IN_PIPE = "blocked_worker", Fault, 2.0, THREADS,
+        "The reader of what it writes is slow, or gone.",
+        "Write logs from a thread of their own, which may drop lines.";
+    BLOCKED_IN_LOOKUP = "blocked_worker", Fault, 2.0, THREADS,
+        "A name is looked up by a call that blocks.",
+        "Use `tokio::net::lookup_host`, which does that on a blocking thread.";
+    BLOCKED_ON_FUTURE = "blocked_worker", Fault, 2.0, THREADS,
+        "`block_on` keeps the thread until its future ends.",
+        "Await the future, or move the call to a blocking thread (`tokio::task::spawn_blocking`).";
+    BLOCKED_BY_HOLDER = "blocked_worker", Fault, 2.0, THREADS,
+        "A guard of std, parking_lot or DashMap is held during what takes long.",
+        "Drop the guard before that, or do both on a blocking thread.";
+    DEADLOCK = "blocked_worker", Fault, 2.0, THREADS,
+        "A guard is held across an `.await`, or one thread takes a second guard of the same lock: the line has one or the other.",
+        "Drop the first guard before the `.await`, or before the second one.";
+    BLOCKED_FOR_THREAD = "blocked_worker", Fault, 2.0, THREADS,
+        "A thread waits for another one, at a lock or a channel that blocks.",
+        "Drop guards before an `.await`, and wait for threads by async means (`tokio::sync`).";
+    BLOCKED_IN_CALL = "blocked_worker", Fault, 2.0, THREADS,
+        "A call that blocks in an async function.",
+        "Do it on a blocking thread (`tokio::task::spawn_blocking`), or by a call that can be awaited.";
+    DISK = "disk", Fault, 0.7, THREADS,
+        "The call blocks its thread, with all requests on it, for as long as the disk takes: seconds on a bad day.",
+        "Do it on a blocking thread (`tokio::task::spawn_blocking`), or once for several requests.";
+
+    // Computing. The weight of the first two adds half of the busy share.
+    COMPUTING_HELD = "computing_worker", Fault, 1.0, CPU,
+        "It computes for long in an async function, and all else that its thread has to poll waits.",
+        "Do it on a blocking thread (`tokio::task::spawn_blocking`), or do less of it.";
+    COMPUTING_IN_TURNS = "computing_worker", Wait, 1.0, CPU,
+        "Requests take turns on the CPU; nothing shows that this work is done more often than needed.",
+        "See in the CPU profile what it calls.";
+    COMPUTED_AGAIN = "computing_request", Fault, 0.85, LAST_CPU, "", "";
+    COMPUTED_EACH = "computing_request", Wait, 0.85, LAST_CPU,
+        "Each request does this work.",
+        "See in the CPU profile what it calls; do it once for all requests if they share it.";
+    COMPUTING_TASK = "computing_task", Fault, 0.8, LAST_CPU,
+        "Each connection, or each message, does work that could be done once for all of them.",
+        "Do it once and share the result, or do it on a blocking thread.";
+    RARE_HOLD = "rare_hold", Fault, 0.95, THREADS,
+        "It computes for long in an async function, and all else that its thread has to poll waits.",
+        "Do it on a blocking thread (`tokio::task::spawn_blocking`), or in parts.";
+    BUSY_THREAD = "busy_thread", Fault, 0.75, THREADS,
+        "It asks again and again whether there is something to do, or it works: `perf record` of that place tells which.",
+        "Let such a loop wait for what it asks for.";
+
+    // Threads that drive no tasks.
+    THREAD_QUEUE = "lock", Fault, 1.1, THREADS,
+        "One thread is past it at a time, and requests wait for the threads.",
+        "Drop the guard before what takes long, or have several of what it guards, as a pool of connections does.";
+    THREAD_DEADLOCK = "lock", Fault, 1.1, THREADS,
+        "Each thread holds a lock for which another waits, unless the holder is in code whose lines are unknown.",
+        "Take locks in one order, and drop a guard before the next lock is taken.";
+    SQLITE_JOURNAL = "database", Fault, 1.1, "/debug/threads?all=true",
+        "The rollback journal lets nobody read while another connection writes.",
+        "Set `journal_mode = WAL`, which does.";
+    SQLITE_WRITER = "database", Fault, 1.1, "/debug/threads?all=true",
+        "SQLite has one writer at a time, and each transaction that writes waits for the disk, or for what it awaits.",
+        "Write several rows in one transaction, and commit before it awaits anything but the database.";
+    SQLITE_COMPUTES = "sqlite_computes", Fault, 0.8, LAST_CPU,
+        "The statement reads many rows: no index fits its condition, if `EXPLAIN QUERY PLAN` says `SCAN`.",
+        "Add the index, or keep the answer.";
+
+    // Runtimes.
+    FULL_POOL = "full_blocking_pool", Fault, 1.7, THREADS,
+        "Long jobs have all its threads; `spawn_blocking`, `tokio::fs` and name lookups wait for one.",
+        "Bound those jobs by a semaphore of their own, or make them shorter, before you blame the disk.";
+    FULL_POOL_BLOCKS_ON = "full_blocking_pool", Fault, 1.7, THREADS,
+        "`block_on` keeps its thread until the future ends, and what the future waits for needs a thread, too.",
+        "Make the function async and await the future.";
+    BUSY_POOL = "full_blocking_pool", Bound, 1.7, THREADS,
+        "Long jobs have all threads of the pool, if this is their limit (`max_blocking_threads`).",
+        "Bound those jobs by a semaphore of their own, or make them shorter.";
+    BUSY_POOL_AT_LIMIT = "full_blocking_pool", Fault, 1.7, THREADS,
+        "Long jobs have all threads of the pool; `spawn_blocking`, `tokio::fs` and name lookups wait for one.",
+        "Bound those jobs by a semaphore of their own, or make them shorter.";
+    LATE = "late", Fault, 0.9, HEARTBEAT,
+        "Something blocks or keeps the threads of the runtime.",
+        "";
+    UNEVEN = "uneven_runtimes", Fault, 0.7, HEARTBEAT,
+        "Few connections have most of the requests, and each stays on the runtime that accepted it.",
+        "Use one runtime with several workers, or hand connections to the runtime with the fewest requests.";
+
+    // Waits of requests. The table of waits in `ecosystem.md` has the other causes. The weights of the first ten add half of
+    // the share of the routes' time.
+    LOCK = "lock", Fault, 1.0, AWAIT, "", "";
+    POOL = "pool", Fault, 1.0, AWAIT, "", "";
+    POOL_OF_ONE = "pool", Fault, 1.0, AWAIT,
+        "The pool lends one connection at a time, as if it had no more.",
+        "Let the pool have several; SQLite reads on several in the mode WAL.";
+    POOL_FOR_STATEMENT = "pool", Bound, 1.0, AWAIT,
+        "That statement takes long, and keeps the connections.",
+        "Run it with `EXPLAIN ANALYZE`, since a scan of a whole table wants an index; only then make the pool larger.";
+    POOL_AT_WORK = "pool", Bound, 1.0, AWAIT,
+        "All connections of the pool are at work: what they are asked for takes long, or is asked for too often.",
+        "Keep the answer, or ask once for all who want the same; only then make the pool larger.";
+    NEW_CONNECTION = "new_connection", Fault, 1.0, AWAIT, "", "";
+    TRANSACTION = "database", Fault, 1.0, AWAIT, "", "";
+    LIMIT = "limit", Bound, 0.9, AWAIT, "", "";
+    LIMIT_FOR_TASKS = "limit", Fault, 0.9, AWAIT,
+        "Work in the background takes the permits that requests need.",
+        "Give that work permits of its own, and bound how much of it begins at once.";
+    QUEUE = "queue", Bound, 0.9, AWAIT, "", "";
+    CLIENT = "client", Wait, 0.2, AWAIT, "", "";
+    SINGLE_FLIGHT = "single_flight", Wait, 0.0, AWAIT,
+        "One request makes a value, and the others wait for it, as they should (a single flight).",
+        "If that is too long, renew the value in a task before it expires, or answer with the old one meanwhile.";
+    // A wait whose cause was not seen, under the name of its kind.
+    WAIT = "wait", Wait, 0.0, AWAIT, "", "";
+    BLOCKING_JOB = "blocking_pool", Wait, 0.0, AWAIT,
+        "The job itself takes that long.",
+        "Look at what the job does; the blocking pool has room.";
+    WAITS_FOR_EACH_OTHER = "waits_for_itself", Fault, 1.95, AWAIT,
+        "A request takes a second one while it holds the first; others wait for the first, or stand between the two.",
+        "Give the first back before the second is taken, or pass the first on and take no second.";
+    STUCK = "stuck", Fault, 1.9, AWAIT,
+        "What they wait for is never given back: it was forgotten on some way out, or each request takes a second one.",
+        "Look for who took it last, and for a second one that is taken while the first is held.";
+    HELD_UP = "stuck", Fault, 1.9, AWAIT,
+        "The holder keeps it while it waits for somebody who is slow or gone.",
+        "Give it back before that wait, or do not wait there: `try_send`, and let go of whoever is too slow.";
+    HELD_BY_TASK = "stuck", Fault, 1.9, AWAIT,
+        "The task keeps it while it awaits something else: a slow client, a full channel or a call.",
+        "Give it back before that task awaits anything else: copy what is needed out of it first.";
+    NOT_RECEIVED = "stuck", Fault, 1.9, AWAIT,
+        "The receiver's task awaits something else before it takes the next message.",
+        "Let that task only receive and answer; `debug_endpoints::watch(\"NAME\", …)` around its future shows what it awaits.";
+    UNPOLLED = "unpolled", Fault, 1.8, AWAIT,
+        "They keep what they hold, such as a permit or a connection, and others wait for that.",
+        "Put the work in between into those futures, or let them end first.";
+    EQUAL_WORK = "equal_work", Fault, 1.0, AWAIT,
+        "An entry of a cache expires or is missing, and each request that misses it makes it anew.",
+        "Let one request make it while the others wait for that (a single flight: `OnceCell`, moka's `get_with`).";
+    IN_A_ROW = "in_a_row", Fault, 0.9, AWAIT,
+        "A loop asks for one thing after the other.",
+        "Ask once for all of them, or for several at the same time if they do not need each other's answers.";
+    // The weight adds half of the share that is saved.
+    ONE_AFTER_ANOTHER = "one_after_another", Fault, 0.6, AWAIT,
+        "Each call is awaited before the next one is made.",
+        "If they do not need each other's answers, await them together (`tokio::join!`).";
+    STATEMENTS_IN_TURN = "one_after_another", Wait, 0.6, AWAIT,
+        "Each call is awaited before the next one is made.",
+        "If they do not need each other's answers, nor one transaction, ask for all in one statement.";
+    PRODUCER = "producer", Fault, 0.6, THREADS,
+        "A loop awaits each answer before it asks for the next.",
+        "If the messages do not need each other, ask for several at a time (`buffered`), or for all at once.";
+    ONE_IN_FLIGHT = "one_in_flight", Fault, 0.85, AWAIT_JSON,
+        "Each answer is awaited before the next message is sent, so messages cannot be worked on together.",
+        "Send several, and await their answers together or in order (`buffered`).";
+    ONE_BY_ONE = "one_task", Fault, 0.85, AWAIT_JSON,
+        "The task awaits something for each message before it takes the next one out of its channel.",
+        "Spawn the work for each message, keep several at a time (`buffer_unordered`), or have several such tasks.";
+    ONE_STANDS_STILL = "one_task", Fault, 0.85, AWAIT_JSON,
+        "The task that lets them go does something else in between.",
+        "Put its future into `debug_endpoints::watch(\"NAME\", …)`, and the await profile shows what it awaits there.";
+    CALLS_GIVEN_UP = "calls_given_up", Fault, 0.95, AWAIT,
+        "The other service takes longer than the limit, and works on when the call is given up.",
+        "Find out why the answers take longer, or allow that time; do not ask again at once.";
+    CALLS_RACE = "calls_race", Fault, 0.95, AWAIT,
+        "A `select!` drops the calls that lose, which closes their connections.",
+        "Make the second call only if the first has no answer after the usual time (a hedge after the 95th percentile).";
+
+    // How requests end.
+    GIVEN_UP_FOR_TASK = "given_up", Fault, 1.6, AWAIT,
+        "A spawned task runs on when its request is dropped, and others wait behind it.",
+        "Bound the queue, refuse at once (503) what cannot be answered in time, and abort the task of a request that is gone.";
+    GIVEN_UP_IN_QUEUE = "given_up", Fault, 1.6, AWAIT,
+        "Work for clients who have left goes on, or the queue is longer than clients wait.",
+        "Bound the queue and refuse at once (503) what cannot be answered in time; ask `is_closed()` of the reply's channel before \
+         each job.";
+    GIVEN_UP = "given_up", Bound, 1.6, AWAIT,
+        "Clients wait for less time than most answers take.",
+        "Bound the queue, and refuse at once (503) what cannot be answered in time.";
+    CUT = "given_up", Bound, 1.6, AWAIT,
+        "What they wait for takes longer than the limit.",
+        "Find out why it takes so long there, and refuse at once (503) what cannot be answered in time.";
+    CUT_ALL = "given_up", Fault, 1.6, AWAIT,
+        "What they wait for takes longer than the limit.",
+        "Find out why it takes so long there, and refuse at once (503) what cannot be answered in time.";
+    CUT_AND_ASKED_AGAIN = "given_up", Fault, 1.6, AWAIT,
+        "A loop makes the call anew before it has an answer: a retry if there is a pause in between, else a `select!`.",
+        "Bound the retries of all requests together; in a `select!`, make the future before the loop and poll it by `&mut`.";
+    BEGUN_ANEW = "given_up", Fault, 1.6, AWAIT,
+        "The request that makes the value is cut before it is done, and the next one begins from the start.",
+        "Make it in a spawned task and await that, or before the service takes requests.";
+    BEGUN_ANEW_BY_SOME = "given_up", Bound, 1.6, AWAIT,
+        "The request that makes the value is cut before it is done, and the next one begins from the start.",
+        "Make it in a spawned task and await that, or before the service takes requests.";
+    SERVER_ERRORS = "server_errors", Fault, 0.95, AWAIT_JSON,
+        "Something that the handler needs fails: a connection, a file, a time limit of its own.",
+        "Look for the errors in its log; an error is often fast, and hides in latencies.";
+
+    // Growth.
+    MEMORY_OF_ANSWERS = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
+        "An answer is made faster than its client takes it, and lies in between: in a channel without a bound, or whole.",
+        "Send it through a bounded channel, or make the next piece when the last one is taken.";
+    MEMORY_KEPT = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
+        "Something keeps what it is given, without a bound.",
+        "Take a heap profile, which says who keeps it, and bound that.";
+    TASKS = "tasks", Fault, 0.8, MEMORY,
+        "Something spawns tasks that do not end, or not as soon as others come.",
+        "Look for a `spawn` in a handler whose task goes on when the client has left, or has no bound.";
+    KEPT_CONNECTIONS = "kept_connections", Fault, 0.9, SOCKETS,
+        "Something keeps them, until no file descriptor is left.",
+        "Use one client with a bounded pool.";
+    DESCRIPTORS = "descriptors", Fault, 1.75, MEMORY,
+        "Descriptors are kept; the kind with most of them says which.",
+        "Close what is not needed, and bound what is; then raise the limit (`ulimit -n`, `LimitNOFILE=`).";
+
+    // Connections.
+    CLIENT_FOR_CALL = "connections", Fault, 0.9, SOCKETS,
+        "A client has a pool of connections of its own, and takes it along when it is dropped.",
+        "Make one client at the start, and share it: a clone has the same pool.";
+    CLOSED_BEFORE_USE = "connections", Fault, 0.9, SOCKETS,
+        "A client is made for each call, unless its pool keeps fewer connections than are used at once.",
+        "Keep one client, and let its pool keep as many as are used at once.";
+    CLOSED_BY_OTHERS = "connections", Fault, 0.9, SOCKETS,
+        "The other end closes: its answers say `connection: close`, unless a body is not read to its end.",
+        "Read each answer to its end.";
+    CLOSED_BY_SERVICE = "connections_closed", Fault, 0.3, SOCKETS,
+        "The code that serves a connection ends, or answers `connection: close`.",
+        "Serve each connection until its client closes it.";
+    CLOSED_BY_CLIENTS = "clients_connections", Note, 0.3, SOCKETS,
+        "",
+        "Let clients and proxies keep connections alive.";
+    NAGLE = "nagle", Fault, 1.2, SOCKETS,
+        "An answer is written in pieces without TCP_NODELAY, and the other end delays its acknowledgement by 40 ms.",
+        "Set TCP_NODELAY, or write each answer in one piece.";
+    NOT_ACCEPTED = "accept_queue", Fault, 0.8, SOCKETS,
+        "The task that accepts awaits something else between two accepts.",
+        "Spawn what is done with a connection, and accept the next one at once.";
+    HELD_BY_CLIENT = "unread", Fault, 1.5, SOCKETS,
+        "A task sends to all clients in turn and waits for the slowest, and the others wait for it or for a lock that it holds.",
+        "Give each client a bounded channel, use `try_send`, close those that are too slow, and hold no lock while you send.";
+    NOT_READ = "unread", Fault, 0.8, SOCKETS,
+        "The task or thread that reads does something else first.",
+        "Read in a task of its own, or close what nobody will read.";
+    SHARED_CONNECTION = "shared_connection", Fault, 1.3, AWAIT,
+        "One connection answers in turn: a slow command, or one that blocks, holds up all behind it.",
+        "Use a pool of connections, and give commands that block a connection of their own.";
+    // The weight adds half of the share of the routes' time.
+    SHARED_STREAMS = "answer_or_stream", Fault, 0.5, AWAIT, "", "";
+}
+
+/// Cause and remedy of a function that one request calls at several lines.
+pub(crate) const SAME_WORK: Advice = Advice {
+    cause: "One request does the same work several times.",
+    fix: "Do it once for each request, and pass the result on.",
+};
+
+/// How the report treats a finding that another one explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It is left out, wherever it is.
+    Drops,
+    /// It is left out if both are about one place.
+    DropsThere,
+    /// It is left out, unless it is the surer of the two.
+    DropsLesser,
+    /// It is told after its cause.
+    RanksBelow,
+}
+
+/// Findings that follow from others.
+pub(crate) struct Explains {
+    pub(crate) causes: &'static [&'static str],
+    pub(crate) effect: Effect,
+    pub(crate) consequences: &'static [&'static str],
+}
+
+/// Waits that are no news beside a fault, which says what the threads do.
+pub(crate) const TOLD_BY_FAULTS: &[&str] = &["running", "ready"];
+
+/// Kinds of waits for what another request has.
+const OF_HOLDERS: &[&str] = &[
+    "lock",
+    "pool",
+    "limit",
+    "queue",
+    "new_connection",
+    "database",
+];
+
+/// What follows from what. No rule knows another: the report leaves out what is explained.
+pub(crate) const EXPLAINS: &[Explains] = &[
+    // A thread that does not yield accepts and reads nothing, and tasks pile up.
+    Explains {
+        causes: &["blocked_worker", "computing_worker"],
+        effect: Effect::Drops,
+        consequences: &["accept_queue", "tasks", "unread"],
+    },
+    Explains {
+        causes: &["blocked_worker", "computing_worker"],
+        effect: Effect::DropsLesser,
+        consequences: &["computing_request", "computing_task"],
+    },
+    Explains {
+        causes: &["computing_worker"],
+        effect: Effect::Drops,
+        consequences: &["rare_hold"],
+    },
+    // One computation is told once.
+    Explains {
+        causes: &["rare_hold"],
+        effect: Effect::DropsThere,
+        consequences: &["computing_request", "computing_task"],
+    },
+    Explains {
+        causes: &["full_blocking_pool"],
+        effect: Effect::Drops,
+        consequences: &["unread"],
+    },
+    // A call that is given up closes its connection.
+    Explains {
+        causes: &["calls_given_up", "calls_race"],
+        effect: Effect::Drops,
+        consequences: &["connections"],
+    },
+    Explains {
+        causes: &["stuck", "waits_for_itself", "equal_work"],
+        effect: Effect::DropsThere,
+        consequences: OF_HOLDERS,
+    },
+    Explains {
+        causes: &["single_flight"],
+        effect: Effect::DropsThere,
+        consequences: &["lock"],
+    },
+    // The pool's connections are lent to requests that wait for that statement.
+    Explains {
+        causes: &["pool", "sqlite_computes", "shared_connection"],
+        effect: Effect::DropsThere,
+        consequences: &["database"],
+    },
+    Explains {
+        causes: &["one_in_flight", "one_task", "producer"],
+        effect: Effect::DropsThere,
+        consequences: &["channel", "queue"],
+    },
+    Explains {
+        causes: &["in_a_row", "calls_given_up"],
+        effect: Effect::DropsThere,
+        consequences: &[
+            "answer",
+            "answer_or_stream",
+            "blocking_pool",
+            "database",
+            "lock",
+            "new_connection",
+            "pool",
+        ],
+    },
+    // Clients leave because they queue.
+    Explains {
+        causes: &[
+            "lock",
+            "pool",
+            "limit",
+            "new_connection",
+            "database",
+            "stuck",
+            "waits_for_itself",
+        ],
+        effect: Effect::RanksBelow,
+        consequences: &["given_up"],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether a text is one sentence: it ends with a full stop, and has no other at the end of a word.
+    fn is_sentence(text: &str) -> bool {
+        text.ends_with('.') && !text.trim_end_matches('.').contains(". ")
+    }
+
+    #[test]
+    fn cause_and_remedy_are_one_sentence_each() {
+        for row in ALL {
+            for text in [row.cause, row.fix] {
+                assert!(text.is_empty() || is_sentence(text), "{}: {text}", row.kind);
+            }
+        }
+        for row in ecosystem::waits() {
+            for text in [row.wait.cause, row.wait.fix] {
+                assert!(
+                    text.is_empty() || is_sentence(text),
+                    "{}: {text}",
+                    row.wait.what
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_explains_and_is_explained_is_in_the_table() {
+        let kinds: Vec<&str> = ALL.iter().map(|row| row.kind).collect();
+        for row in EXPLAINS {
+            for kind in row.causes.iter().chain(row.consequences) {
+                let is_wait = ecosystem::waits()
+                    .iter()
+                    .any(|row| row.wait.kind.name() == *kind);
+                assert!(is_wait || kinds.contains(kind), "{kind}");
+            }
+        }
+    }
+}
