@@ -329,14 +329,12 @@ async fn look_at_all(shared: &Arc<Shared>, request: LookRequest) -> Result<Answe
             take_tail(shared, request.seconds, request.captures, percentile).await?;
         return written(move || tail_in_words(&profile, lost, request.format)).await;
     }
-    let evidence = look::look(shared, checked_duration(request.seconds)?).await;
-    // After the other instruments: the threads stand still for it. What is saved as evidence has no tasks.
-    let tasks = match request.format {
-        Some(LookFormat::Evidence) => Vec::new(),
-        None | Some(LookFormat::Json) => tasks::lines().await,
-    };
+    let mut evidence = look::look(shared, checked_duration(request.seconds)?).await;
+    // After the other instruments: the threads stand still for it.
+    let (lines, tasks) = tasks::watch().await.unzip();
+    evidence.tasks = tasks;
     written(move || {
-        let told = || look::WithTasks::new(Report::new(&evidence), tasks);
+        let told = || look::WithTasks::new(Report::new(&evidence), lines.unwrap_or_default());
         match request.format {
             None => Ok(Answer::text(printable(&told().text))),
             Some(LookFormat::Json) => Answer::json(&told()),
