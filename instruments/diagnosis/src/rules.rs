@@ -9,10 +9,12 @@ mod connections;
 mod disk;
 mod elsewhere;
 mod endings;
+mod ends;
 mod equal_work;
 mod from_outside;
 mod growth;
 mod in_a_row;
+mod limits_nothing;
 mod lock_queue;
 mod one_after_another;
 mod one_task;
@@ -122,6 +124,12 @@ const EXPLAINS: &[Explains] = &[
         effect: Effect::DropsThere,
         consequences: &["channel", "queue"],
     },
+    // They queue for what the limit should have kept away.
+    Explains {
+        causes: &["limits_nothing"],
+        effect: Effect::Drops,
+        consequences: &["limit", "pool"],
+    },
     Explains {
         causes: &["in_a_row", "calls_given_up"],
         effect: Effect::DropsThere,
@@ -168,7 +176,7 @@ fn unexplained(all: &[Finding]) -> Vec<Finding> {
         let mut is_explained = false;
         for cause in all {
             let is_there = cause.shares_place(&finding);
-            is_explained |= is_there && cause.kind == finding.kind && cause.level < finding.level;
+            is_explained |= is_there && cause.kind == finding.kind && is_surer(cause, &finding);
             match effect(cause, &finding) {
                 Some(Effect::Drops) => is_explained = true,
                 Some(Effect::DropsThere) => is_explained |= is_there,
@@ -184,6 +192,11 @@ fn unexplained(all: &[Finding]) -> Vec<Finding> {
         }
     }
     left
+}
+
+/// Returns whether one of two findings of a kind says more: it is of a surer level, or of a larger weight.
+fn is_surer(one: &Finding, other: &Finding) -> bool {
+    one.level < other.level || one.level == other.level && one.weight > other.weight
 }
 
 /// Returns what `cause` does to `finding`, if it explains it.
@@ -213,6 +226,8 @@ const RULES: &[Rule] = &[
     ("uneven_runtimes", runtimes::uneven),
     ("waits_for_itself", waits_for_itself::look),
     ("waits", waits::look),
+    ("ends", ends::look),
+    ("limits_nothing", limits_nothing::look),
     ("equal_work", equal_work::look),
     ("in_a_row", in_a_row::look),
     ("one_after_another", one_after_another::look),

@@ -30,6 +30,10 @@ pub const FULL_POOL_WEIGHT: f64 = 1.7;
 pub const GIVEN_UP_WEIGHT: f64 = 1.6;
 /// Difference in weight between a finding and one that follows from it and is told, too.
 pub const BELOW_CAUSE: f64 = 0.01;
+/// Weight by which a wait that was followed to its end is above the same wait without its end.
+pub const TO_ITS_END_WEIGHT: f64 = 0.02;
+/// Weight of a limit of requests that each connection has for itself.
+pub const LIMITS_NOTHING_WEIGHT: f64 = 1.1;
 /// Weight of one connection that many requests share.
 pub const SHARED_CONNECTION_WEIGHT: f64 = 1.3;
 /// Weight of pieces that Nagle's algorithm holds back.
@@ -227,6 +231,19 @@ pub const PAST_PER_WAITER: f64 = 1.0;
 pub const PAST_LOCK: f64 = 0.2;
 /// Smallest share of blocked time at which a thread counts as blocked all the time.
 pub const ALWAYS: f64 = 0.99;
+
+// Tasks.
+
+/// Waits for one holder, from which they are a queue and no work that each has done for it.
+pub const WAITERS_OF_ONE: f64 = 2.0;
+/// Tasks at once, on average, that wait at one line, from which they are a queue where requests are not seen.
+pub const TASKS_AT_ONCE: f64 = 2.0;
+/// Largest difference between the numbers that two instruments give to a line of one function. The statement may have several lines.
+pub const LINES_APART: u32 = 4;
+/// Fewest semaphores of one size, on average, for one limit.
+pub const SEMAPHORES: f64 = 2.0;
+/// Largest share of such semaphores without a permit left: they never hold anybody up.
+pub const FULL: f64 = 0.02;
 
 // Runtimes.
 

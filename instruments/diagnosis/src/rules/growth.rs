@@ -2,7 +2,7 @@
 
 use ecosystem::{PartMeaning, WaitKind};
 
-use crate::evidence::{Evidence, Part};
+use crate::evidence::{Evidence, Memory, Part, Spawned};
 use crate::finding::{Finding, Words};
 use crate::threads::seen::{inner_passes, most_frequent, own, place};
 use crate::thresholds::{
@@ -31,15 +31,34 @@ pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
                   take a heap profile, which says who keeps the memory."
                 .to_owned(),
         },
-        None => Words {
-            headline: format!("Memory: {}.", memory.says),
-            cause: "Something keeps what it is given, without a bound.".to_owned(),
-            fix: "Take a heap profile, which says who keeps it, and bound that.".to_owned(),
-            ..Words::default()
+        None => match most_kept(memory) {
+            Some((at, share)) => Words {
+                headline: format!("Memory grows at {at}: {}.", memory.says),
+                seen: format!(
+                    "Of what was allocated meanwhile and not freed, {:.0} % is of that line, by samples.",
+                    share * 100.0
+                ),
+                cause: "What that line makes is kept without a bound: in a map, a queue or a set.".to_owned(),
+                fix: "Bound what keeps it, or remove what is done.".to_owned(),
+            },
+            None => Words {
+                headline: format!("Memory: {}.", memory.says),
+                cause: "Something keeps what it is given, without a bound.".to_owned(),
+                fix: "Take a heap profile, which says who keeps it, and bound that.".to_owned(),
+                ..Words::default()
+            },
         },
     };
     let see = "/debug/pprof/heap, /debug/heap, /debug/memory";
     vec![Finding::fault("memory", MEMORY_WEIGHT, see, words)]
+}
+
+/// Returns the line that allocated most of the memory that stayed, with its share, if that is much.
+fn most_kept(memory: &Memory) -> Option<(&str, f64)> {
+    let all: u64 = memory.kept.iter().map(|kept| kept.bytes).sum();
+    let most = memory.kept.first()?;
+    let share = most.bytes as f64 / all as f64;
+    (share >= MUCH_OF_ALL).then_some((&most.at, share))
 }
 
 /// Returns the route at which most requests in flight are, if their clients have not taken the last piece of the answer.
@@ -71,7 +90,10 @@ pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
         headline = format!("{headline}, about {each:.1} for each {route}");
     }
     let mut seen = format!("There are {} tasks.", memory.tasks.to);
-    if let Some(others) = evidence.other_tasks() {
+    if let Some((spawned, all)) = most_spawned(evidence) {
+        headline = format!("{headline}: {}", spawned.label());
+        seen = format!("{seen} {} of {all} are of that future.", spawned.last);
+    } else if let Some(others) = evidence.other_tasks() {
         headline = format!("{headline}: see {}", others.most);
         seen = format!("{seen} Tasks that are no requests run {}.", others.places);
     }
@@ -87,6 +109,14 @@ pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
         "/debug/memory",
         words,
     )]
+}
+
+/// Returns the tasks that most are of, with the number of all, if one future is in many of them.
+fn most_spawned(evidence: &Evidence) -> Option<(&Spawned, usize)> {
+    let spawned = &evidence.tasks.as_ref()?.spawned;
+    let all: usize = spawned.iter().map(|spawned| spawned.last).sum();
+    let most = spawned.first()?;
+    (most.last as f64 >= MUCH_OF_ALL * all as f64).then_some((most, all))
 }
 
 /// Returns the route that most requests are of, and the growth for each of them, if that is about a task or a few.
@@ -229,6 +259,7 @@ mod tests {
                 live: rises(0, GROWING_MEMORY + 1),
                 tasks: Part::default(),
                 says: "live memory grows by 24.5 MiB a second".to_owned(),
+                ..Memory::default()
             }),
             ..testing::evidence(
                 &[testing::route("body of GET /history", 10.0, 0)],
@@ -257,6 +288,7 @@ mod tests {
                 live,
                 tasks,
                 says: String::new(),
+                ..Memory::default()
             }),
             ..Evidence::default()
         };
@@ -326,6 +358,7 @@ mod tests {
                 live: rises(0, 2 * GROWING_MEMORY),
                 tasks: rises(0, 2 * MORE),
                 says: String::new(),
+                ..Memory::default()
             });
             let found = judge(&evidence);
             let is_told = |kind| found.iter().any(|finding| finding.kind == kind);
