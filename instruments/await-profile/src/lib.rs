@@ -115,6 +115,7 @@ mod summary;
 mod symbols;
 mod sync;
 mod tail;
+mod tail_routes;
 mod tail_times;
 mod task;
 mod timing;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ecosystem::{Frame as Seen, Interval, PathMeaning, Wait, innermost_line, path};
@@ -18,7 +19,8 @@ use crate::interval::share_interval;
 use crate::percentile::Percentile;
 use crate::profile::{Profile, readable};
 use crate::stack::Frames;
-use crate::tail_times::{Cut, TailTimes, Total};
+use crate::tail_routes;
+use crate::tail_times::{Cut, Histogram, TailTimes, Total};
 use crate::waits_table::wait_of;
 
 /// Fewest requests that make a tail.
@@ -155,26 +157,57 @@ const REST: usize = 1;
 /// Boundaries of a tail profile, by route.
 struct Cuts<'a> {
     times: &'a TailTimes,
-    routes: HashMap<&'a str, Cut>,
+    /// Names of routes that are raw paths of one handler.
+    folded: HashMap<Arc<str>, String>,
+    routes: HashMap<String, Cut>,
 }
 
 impl<'a> Cuts<'a> {
     fn of(times: &'a TailTimes) -> Self {
+        let folded = tail_routes::folded(&times.routes, requests_needed(times.percentile));
+        let mut sums: HashMap<String, Histogram> = HashMap::new();
+        for (route, histogram) in &times.routes {
+            let name = folded.get(route).cloned();
+            let name = name.unwrap_or_else(|| route.to_string());
+            sums.entry(name).or_default().add_all(histogram);
+        }
         let mut routes = HashMap::new();
-        for (name, histogram) in &times.routes {
+        for (name, histogram) in sums {
             if let Some(cut) = histogram.cut(times.percentile) {
-                routes.insert(&**name, cut);
+                routes.insert(name, cut);
             }
         }
-        Cuts { times, routes }
+        Cuts {
+            times,
+            folded,
+            routes,
+        }
+    }
+
+    /// Returns the route of a sample, under the name that it has here.
+    fn name_of<'b>(&'b self, sample: &'b Sample) -> &'b str {
+        match self.folded.get(&sample.route) {
+            Some(name) => name,
+            None => &sample.route,
+        }
     }
 
     /// Returns whether the sample's request is one of the slowest, as an index of a pair. None if its time is not known.
     fn group_of(&self, sample: &Sample) -> Option<usize> {
         let took = self.times.sampled[sample.request? as usize]?;
-        let cut = self.routes.get(&*sample.route)?;
+        let cut = self.routes.get(self.name_of(sample))?;
         Some(if took >= cut.from { SLOWEST } else { REST })
     }
+}
+
+/// Returns the fewest requests of a route for a tail.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at most a hundred thousand"
+)]
+fn requests_needed(percentile: Percentile) -> u64 {
+    (FEWEST_SLOWEST / percentile.beyond()).round() as u64
 }
 
 /// Sums over the samples of one route, as pairs of the slowest and the rest.
@@ -204,16 +237,10 @@ impl Profile {
         let times = self.collected.tail.as_ref()?;
         let cuts = Cuts::of(times);
         let mut sums = self.tail_sums(&cuts);
-        let needed = (FEWEST_SLOWEST / times.percentile.beyond()).round();
         let mut tail = Tail {
             percentile: times.percentile,
             seconds: self.collected.elapsed.as_secs_f64(),
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "at most a hundred thousand"
-            )]
-            requests_needed: needed as u64,
+            requests_needed: requests_needed(times.percentile),
             samples_needed: FEWEST_SAMPLES,
             routes: Vec::new(),
             began_before: times.left_out.earlier,
@@ -221,7 +248,7 @@ impl Profile {
             lost: times.left_out.lost,
         };
         for (name, cut) in &cuts.routes {
-            let route = tail.route(name, cut, sums.remove(name).unwrap_or_default());
+            let route = tail.route(name, cut, sums.remove(name.as_str()).unwrap_or_default());
             tail.routes.push(route);
         }
         // Routes that lost equally much time go by name, so that each call returns the same.
@@ -239,12 +266,12 @@ impl Profile {
         slowest.folded()
     }
 
-    fn tail_sums<'a>(&'a self, cuts: &Cuts<'_>) -> HashMap<&'a str, RouteSums> {
+    fn tail_sums<'a>(&'a self, cuts: &'a Cuts<'_>) -> HashMap<&'a str, RouteSums> {
         let runs = &self.collected.runs;
         let mut routes: HashMap<&str, RouteSums> = HashMap::new();
         for sample in &self.collected.samples {
             if let Some(group) = cuts.group_of(sample) {
-                let route = routes.entry(&sample.route).or_default();
+                let route = routes.entry(cuts.name_of(sample)).or_default();
                 route.samples[group] += 1;
                 runs.add(
                     &mut route.all[group],
@@ -257,7 +284,7 @@ impl Profile {
             let Some(group) = cuts.group_of(sample) else {
                 continue;
             };
-            let route = routes.entry(&sample.route).or_default();
+            let route = routes.entry(cuts.name_of(sample)).or_default();
             let place = route.places.entry(place_of(&seen(&stack))).or_default();
             let here = f64::from(sample.in_flight) * part;
             runs.add(&mut place.at[group], sample.moment, here);
@@ -314,7 +341,7 @@ impl Profile {
         let cuts = Cuts::of(times);
         for (sample, stack, part) in self.tail_stacks(frames) {
             match cuts.group_of(sample) {
-                Some(group) if routes.contains(&&*sample.route) => {
+                Some(group) if routes.contains(&cuts.name_of(sample)) => {
                     weights[group].add(stack, self.weight_of(sample) * part);
                 }
                 _ => {}

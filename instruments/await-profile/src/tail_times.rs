@@ -116,12 +116,22 @@ impl Total {
 }
 
 impl Histogram {
-    fn add(&mut self, took: Duration) {
+    pub(crate) fn add(&mut self, took: Duration) {
         let step = step_of(took);
         if self.counts.len() <= step {
             self.counts.resize(step + 1, 0);
         }
         self.counts[step] += 1;
+    }
+
+    /// Adds the requests of another histogram.
+    pub(crate) fn add_all(&mut self, other: &Histogram) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
     }
 
     pub(crate) fn requests(&self) -> u64 {

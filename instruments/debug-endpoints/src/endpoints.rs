@@ -5,8 +5,8 @@ use std::time::Duration;
 
 #[cfg(feature = "flamegraph")]
 use await_profile::{FlamegraphError, FlamegraphOptions};
-use await_profile::{Frames, Profile, Summary};
-use diagnosis::{Addresses, Finding, Report, printable};
+use await_profile::{Frames, Percentile, Profile, Summary};
+use diagnosis::{Addresses, Finding, Neighbours, Process, Report, printable};
 use http::header::{self, HeaderMap, HeaderName};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
@@ -325,21 +325,16 @@ async fn look_at_all(shared: &Arc<Shared>, request: LookRequest) -> Result<Answe
                 "a look at the tail has no evidence to judge; leave `tail` or `format` out";
             return Err(EndpointError::BadRequest(reason.to_owned()));
         }
-        let duration = checked_duration(request.seconds)?;
-        let waits = shared
-            .waits
-            .record_tail(duration, request.captures, percentile);
-        let profile = waits.await?;
-        return written(move || tail_in_words(&profile, request.format)).await;
+        let (profile, lost) =
+            take_tail(shared, request.seconds, request.captures, percentile).await?;
+        return written(move || tail_in_words(&profile, lost, request.format)).await;
     }
-    let evidence = look::look(shared, checked_duration(request.seconds)?).await;
-    // After the other instruments: the threads stand still for it. What is saved as evidence has no tasks.
-    let tasks = match request.format {
-        Some(LookFormat::Evidence) => Vec::new(),
-        None | Some(LookFormat::Json) => tasks::lines().await,
-    };
+    let mut evidence = look::look(shared, checked_duration(request.seconds)?).await;
+    // After the other instruments: the threads stand still for it.
+    let (lines, tasks) = tasks::watch().await.unzip();
+    evidence.tasks = tasks;
     written(move || {
-        let told = || look::WithTasks::new(Report::new(&evidence), tasks);
+        let told = || look::WithTasks::new(Report::new(&evidence), lines.unwrap_or_default());
         match request.format {
             None => Ok(Answer::text(printable(&told().text))),
             Some(LookFormat::Json) => Answer::json(&told()),
@@ -403,12 +398,9 @@ fn cpu_response(profile: &CpuProfile, format: Format, idle: bool) -> Result<Answ
 async fn await_profile(shared: &Arc<Shared>, request: Request) -> Result<Answer, EndpointError> {
     if let Some(tail) = &request.tail {
         let (format, percentile) = (request.of_tail()?, tail::percentile(tail)?);
-        let duration = checked_duration(request.seconds)?;
-        let waits = shared
-            .waits
-            .record_tail(duration, request.captures, percentile);
-        let profile = waits.await?;
-        return written(move || tail_response(&profile, format, request.all)).await;
+        let (profile, lost) =
+            take_tail(shared, request.seconds, request.captures, percentile).await?;
+        return written(move || tail_response(&profile, lost, format, request.all)).await;
     }
     let format = request.of_waits()?;
     let duration = checked_duration(request.seconds)?;
@@ -464,18 +456,45 @@ fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Answer
     Ok(answer.noted(missing_names::in_waits(profile)))
 }
 
-fn tail_response(profile: &Profile, format: Format, all: bool) -> Result<Answer, EndpointError> {
+fn tail_response(
+    profile: &Profile,
+    lost: Option<f64>,
+    format: Format,
+    all: bool,
+) -> Result<Answer, EndpointError> {
     let frames = if all { Frames::All } else { Frames::Own };
     let answer = match format {
         Format::Svg => Answer::svg(tail::drawn(profile, frames)?),
-        Format::Json => return Answer::json(&tail::with_text(profile)?),
+        Format::Json => return Answer::json(&tail::with_text(profile, lost)?),
         Format::Folded | Format::Pprof => Answer::text(printable(&tail::folded(profile, frames)?)),
     };
     Ok(answer.noted(Some(&tail::left_out(profile)?)))
 }
 
-fn tail_in_words(profile: &Profile, format: Option<LookFormat>) -> Result<Answer, EndpointError> {
-    let tail = tail::with_text(profile)?;
+/// Takes a tail profile, and the share of the CPU time that the process wanted and other programs had meanwhile.
+async fn take_tail(
+    shared: &Shared,
+    seconds: f64,
+    captures: Option<u32>,
+    percentile: Percentile,
+) -> Result<(Arc<Profile>, Option<f64>), EndpointError> {
+    let neighbours = Neighbours::begin(Process::this());
+    let waits = shared
+        .waits
+        .record_tail(checked_duration(seconds)?, captures, percentile);
+    let profile = waits.await?;
+    Ok((
+        profile,
+        neighbours.and_then(|neighbours| neighbours.cpu_lost()),
+    ))
+}
+
+fn tail_in_words(
+    profile: &Profile,
+    lost: Option<f64>,
+    format: Option<LookFormat>,
+) -> Result<Answer, EndpointError> {
+    let tail = tail::with_text(profile, lost)?;
     match format {
         None => Ok(Answer::text(printable(&tail.text))),
         Some(_) => Answer::json(&tail),

@@ -123,6 +123,12 @@
 //! With the feature `jemalloc`, make `debug_endpoints::Jemalloc` the allocator and start the service with
 //! `_RJEM_MALLOC_CONF=prof:true` in its environment. Jemalloc then samples one allocation every 512 KiB, on average.
 //!
+//! # Lines whose memory stays
+//!
+//! With `#[global_allocator] static ALLOCATOR: debug_endpoints::WatchedAllocator = debug_endpoints::WatchedAllocator::system();` a look
+//! names the lines that allocate what is not freed. It samples one allocation every 512 KiB, on average, and only during a
+//! look.
+//!
 //! # Systems other than Linux
 //!
 //! CPU and thread profiles need Linux, on x86-64 or aarch64. Only Linux reports memory, sockets, the number of threads,
@@ -178,6 +184,25 @@ mod heap_profile;
 mod heartbeat;
 mod incidents;
 mod jemalloc;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
+mod kept;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
+mod kept_lines;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+)))]
+#[path = "no_kept_lines.rs"]
+mod kept_lines;
 mod last;
 mod limits;
 mod listener;
@@ -252,6 +277,12 @@ pub use await_profile::{GrpcMethod, MethodAndPath};
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
 pub use incidents::options::Incidents;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
+pub use kept::WatchedAllocator;
 /// Allocator that `/debug/pprof/heap` profiles. The service's `main.rs` makes it the global one:
 /// `#[global_allocator] static ALLOCATOR: Jemalloc = Jemalloc;`.
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]

@@ -16,7 +16,7 @@ use crate::heartbeat;
 use crate::own_thread::DESK;
 use crate::sampled_picture::FEWEST_FOR_SHARES;
 use crate::shared::Shared;
-use crate::{descriptors, evidence, memory, sockets};
+use crate::{descriptors, evidence, kept_lines, memory, sockets};
 
 /// Most functions of a CPU profile that the report names.
 const MOST_FUNCTIONS: usize = 3;
@@ -59,6 +59,7 @@ impl WithTasks {
 /// Runs all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
 pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
     let neighbours = Neighbours::begin(Process::this());
+    let watch = kept_lines::begin();
     let (waits, threads, heartbeat, memory, sockets, descriptors, cpu, cpus_used) = tokio::join!(
         shared.waits.record_within(PATIENCE, duration),
         shared.threads.record_within(PATIENCE, duration),
@@ -107,6 +108,10 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Evidence {
         seen.requests = told("await profile", requests.await, not_seen);
     }
     seen.memory = memory.map(memory::Memory::evidence);
+    if let Some(memory) = &mut seen.memory {
+        let kept = DESK.run(move |_| kept_lines::of(watch)).await;
+        memory.kept = kept.unwrap_or_default();
+    }
     seen.connections = sockets.map(|sockets| sockets.seen);
     seen
 }

@@ -179,6 +179,7 @@ impl Memory {
             live: self.live.unwrap_or(self.resident),
             tasks: self.tasks,
             says: self.says,
+            kept: Vec::new(),
         }
     }
 

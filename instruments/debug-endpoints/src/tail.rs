@@ -3,6 +3,7 @@
 #[cfg(feature = "flamegraph")]
 use await_profile::{FlamegraphError, FlamegraphOptions};
 use await_profile::{Frames, Percentile, Profile, Tail, TailFinding};
+use diagnosis::lost_in_words;
 use serde::Serialize;
 
 use crate::error::EndpointError;
@@ -19,6 +20,8 @@ pub(crate) fn percentile(text: &str) -> Result<Percentile, EndpointError> {
 pub(crate) struct WithText {
     #[serde(flatten)]
     tail: Tail,
+    /// Share of the CPU time that the process wanted and other programs had; `None` if the system does not tell.
+    cpu_lost: Option<f64>,
     pub(crate) text: String,
 }
 
@@ -31,14 +34,24 @@ pub(crate) fn of(profile: &Profile) -> Result<Tail, EndpointError> {
     })
 }
 
-/// Returns the tail with its text.
-pub(crate) fn with_text(profile: &Profile) -> Result<WithText, EndpointError> {
+/// Returns the tail with its text, which says whether other programs had the CPU.
+pub(crate) fn with_text(
+    profile: &Profile,
+    cpu_lost: Option<f64>,
+) -> Result<WithText, EndpointError> {
     let tail = of(profile)?;
     let mut text = tail.to_string();
+    if let Some(lost) = cpu_lost.and_then(lost_in_words) {
+        text = format!("{lost}\n{text}");
+    }
     if let Some(note) = missing_names::in_waits(profile) {
         text = format!("{}\nNot seen: {note}\n", text.trim_end());
     }
-    Ok(WithText { tail, text })
+    Ok(WithText {
+        tail,
+        cpu_lost,
+        text,
+    })
 }
 
 /// Returns the folded stacks of the slowest requests.

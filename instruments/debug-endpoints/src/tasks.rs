@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use diagnosis::evidence::Tasks;
 use diagnosis::printable;
 use serde::Deserialize;
-use task_reader::{Binary, Error, Index, Reader, Report, SNAPSHOTS, Snapshot};
+use task_reader::{Binary, Error, Index, Reader, Report, SNAPSHOTS};
 use tokio::sync::Mutex;
 
 use crate::answer::Answer;
@@ -49,25 +50,23 @@ pub(crate) async fn answer(request: Request) -> Result<Answer, EndpointError> {
         .await?
 }
 
-/// Takes ten snapshots within a second, and returns who waits for whom and what tasks wait in a circle, in lines for people.
-/// Nothing in a build without types, or if somebody else looks at tasks: `/debug/tasks` says why.
-pub(crate) async fn lines() -> Vec<String> {
+/// Takes ten snapshots within a second, and returns who waits for whom and what tasks wait in a circle: in lines for people,
+/// and as evidence. Nothing in a build without types, or if somebody else looks at tasks: `/debug/tasks` says why.
+pub(crate) async fn watch() -> Option<(Vec<String>, Tasks)> {
     let pause = OF_LOOK / SNAPSHOTS;
-    let snapshot = read(move |reader, pid, is_awaited| reader.watch(pid, pause, is_awaited));
-    let report = snapshot.await.map(|snapshot| Report::new(&snapshot, None));
-    report.map_or(Vec::new(), |report| report.lines(MOST_LINES))
+    let seen = read(move |reader, pid, is_awaited| reader.watch(pid, pause, is_awaited));
+    let (snapshot, tasks) = seen.await.ok()?;
+    Some((Report::new(&snapshot, None).lines(MOST_LINES), tasks))
 }
 
 /// Reads the tasks on a thread of its own: the runtime may be what is stuck. The index of the program's types takes most of the
 /// memory, and is built again for each request.
-async fn read(
-    look: impl FnOnce(&Reader<'_, '_>, u32, &dyn Fn() -> bool) -> Result<Snapshot, Error>
-    + Send
-    + 'static,
-) -> Result<Snapshot, EndpointError> {
+async fn read<Seen: Send + 'static>(
+    look: impl FnOnce(&Reader<'_, '_>, u32, &dyn Fn() -> bool) -> Result<Seen, Error> + Send + 'static,
+) -> Result<Seen, EndpointError> {
     memory_left::is_enough_for_tasks()?;
     let permit = permit::take(&ONE_AT_A_TIME, "look at tasks")?;
-    let snapshot = THREAD.run(move |is_awaited| {
+    let seen = THREAD.run(move |is_awaited| {
         let pid = std::process::id();
         let read = Binary::of_process(pid).and_then(|binary| {
             let index = Index::new(&binary)?;
@@ -76,7 +75,7 @@ async fn read(
         drop(permit);
         read
     });
-    snapshot.await?.map_err(|error| match error {
+    seen.await?.map_err(|error| match error {
         Error::NoTypes { .. } | Error::NoRuntime(_) | Error::Unreadable { .. } => {
             EndpointError::WithoutTypes(sentence(&error))
         }

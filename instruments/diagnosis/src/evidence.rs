@@ -1,6 +1,7 @@
 //! Observations of a process, as plain data: instruments fill it, rules judge it.
 
 mod file;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ pub use ecosystem::{
 use serde::{Deserialize, Serialize};
 
 pub use file::{Addresses, Unreadable};
+pub use tasks::{Circle, Limit, Spawned, Step, Tasks, Way};
 
 use crate::threads::{CpuSamples, ThreadProfile};
 use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
@@ -50,6 +52,8 @@ pub struct Evidence {
     pub runtimes: Vec<Runtime>,
     /// Memory and tasks.
     pub memory: Option<Memory>,
+    /// Tasks: what they wait for, and who holds that.
+    pub tasks: Option<Tasks>,
     /// TCP connections.
     pub connections: Option<Connections>,
     /// File descriptors.
@@ -221,6 +225,19 @@ pub struct Memory {
     pub tasks: Part,
     /// A sentence that says which part grows.
     pub says: String,
+    /// Lines that allocated memory during the observation which was not freed, those with most bytes first; none if the service's
+    /// allocator does not tell.
+    pub kept: Vec<Kept>,
+}
+
+/// Memory that stayed, by the line that allocated it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kept {
+    /// The line, with its function.
+    pub at: String,
+    /// Estimated bytes, from samples.
+    pub bytes: u64,
 }
 
 /// TCP connections of the process.

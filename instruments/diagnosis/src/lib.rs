@@ -27,6 +27,6 @@ mod waiting;
 pub use ecosystem::printable;
 pub use evidence::{Addresses, Evidence, Unreadable};
 pub use finding::{Finding, Level};
-pub use neighbours::Neighbours;
+pub use neighbours::{Neighbours, lost_in_words};
 pub use process::Process;
 pub use report::{Report, WithText};

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 use crate::process::Process;
+use crate::thresholds::CPU_LOST;
 
 /// Unit of CPU times in `/proc`, per second: `USER_HZ`, which is 100 on all systems that Rust has.
 const TICKS_A_SECOND: f64 = 100.0;
@@ -15,6 +16,15 @@ pub struct Neighbours {
     cpus: Vec<usize>,
     began: Instant,
     before: f64,
+    /// CPU time of the process, and time for which its threads waited for a CPU, at the beginning.
+    own_before: Own,
+}
+
+/// Times of a process, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    used: f64,
+    waited: f64,
 }
 
 impl Neighbours {
@@ -28,6 +38,7 @@ impl Neighbours {
         Some(Self {
             process,
             before: used_by_others(process, &cpus)?,
+            own_before: Own::of(process)?,
             cpus,
             began: Instant::now(),
         })
@@ -38,6 +49,48 @@ impl Neighbours {
     pub fn cpus_used(&self) -> Option<f64> {
         let used = used_by_others(self.process, &self.cpus)? - self.before;
         Some((used / self.began.elapsed().as_secs_f64()).max(0.0))
+    }
+
+    /// Returns how much of the CPU time that the process wanted since the beginning went to others, from 0 to 1: the smaller of
+    /// the time that its threads waited for a CPU, and the time that others ran.
+    pub fn cpu_lost(&self) -> Option<f64> {
+        let others = (used_by_others(self.process, &self.cpus)? - self.before).max(0.0);
+        let own = Own::of(self.process)?;
+        let used = own.used - self.own_before.used;
+        let lost = others.min(own.waited - self.own_before.waited);
+        Some(if lost > 0.0 {
+            lost / (used + lost)
+        } else {
+            0.0
+        })
+    }
+}
+
+/// Returns a sentence on CPU time that other programs had, if they had much of what the process wanted.
+pub fn lost_in_words(lost: f64) -> Option<String> {
+    (lost >= CPU_LOST).then(|| {
+        format!(
+            "Other programs had {:.0} % of the CPU time that the service wanted: its times are longer than on a machine of \
+             its own.",
+            lost * 100.0
+        )
+    })
+}
+
+impl Own {
+    fn of(process: Process) -> Option<Self> {
+        let used = own_ticks(&process.text("stat").ok()?)? as f64 / TICKS_A_SECOND;
+        let mut waited = 0;
+        for thread in fs::read_dir(process.path("task")).ok()?.flatten() {
+            // A thread may have ended.
+            let times = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+            let nanoseconds = times.split_ascii_whitespace().nth(1);
+            waited += nanoseconds.map_or(0, |time| time.parse::<u64>().unwrap_or_default());
+        }
+        Some(Self {
+            used,
+            waited: waited as f64 / 1e9,
+        })
     }
 }
 
@@ -109,9 +162,16 @@ mod tests {
         let mut program = std::process::Command::new("sh");
         let mut busy = program.args(["-c", "while :; do :; done"]).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_secs(1));
-        let used = watched.cpus_used().unwrap();
+        let (used, lost) = (watched.cpus_used().unwrap(), watched.cpu_lost().unwrap());
         busy.kill().unwrap();
         busy.wait().unwrap();
         assert!(used > 0.3, "{used}");
+        assert!((0.0..1.0).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn little_that_others_had_is_not_told() {
+        assert!(lost_in_words(CPU_LOST * 0.99).is_none());
+        assert!(lost_in_words(CPU_LOST).is_some_and(|says| says.contains("20 %")));
     }
 }

@@ -9,9 +9,10 @@ use serde::Serialize;
 use crate::evidence::{Answers, Connections, Evidence, Line, Place, Requests, Route, View, path};
 use crate::facts::Facts;
 use crate::finding::{Finding, Level};
+use crate::neighbours::lost_in_words;
 use crate::rules::{TOLD_BY_FAULTS, judge};
 use crate::threads::Places;
-use crate::thresholds::{CPU_LOST, FEWEST_ENDED, LISTED, MANY_WORKERS, MUCH_OF_ALL, TOLD_OF_ALL};
+use crate::thresholds::{FEWEST_ENDED, LISTED, MANY_WORKERS, MUCH_OF_ALL, TOLD_OF_ALL};
 use crate::waiting::is_inside;
 
 /// Most causes that a report names.
@@ -344,13 +345,8 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.head())?;
-        if self.cpu_lost >= CPU_LOST {
-            writeln!(
-                f,
-                "Other programs had {:.0} % of the CPU time that the service wanted: its times are longer than on a \
-                 machine of its own.",
-                self.cpu_lost * 100.0
-            )?;
+        if let Some(lost) = lost_in_words(self.cpu_lost) {
+            writeln!(f, "{lost}")?;
         }
         for (at, finding) in self.findings.iter().enumerate() {
             writeln!(f, "{}. {}", at + 1, finding.lines(self.view))?;
@@ -478,6 +474,7 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::testing::{evidence, frames, place, route};
+    use crate::thresholds::CPU_LOST;
 
     const LINE: &str = "bin::render (src/render.rs:40)";
 

@@ -9,10 +9,12 @@ mod connections;
 mod disk;
 mod elsewhere;
 mod endings;
+mod ends;
 mod equal_work;
 mod from_outside;
 mod growth;
 mod in_a_row;
+mod limits_nothing;
 mod lock_queue;
 mod one_after_another;
 mod one_task;
@@ -54,7 +56,7 @@ fn unexplained(all: &[Finding]) -> Vec<Finding> {
         let mut is_explained = false;
         for cause in all {
             let is_there = cause.shares_place(&finding);
-            is_explained |= is_there && cause.kind == finding.kind && cause.level < finding.level;
+            is_explained |= is_there && cause.kind == finding.kind && is_surer(cause, &finding);
             match effect(cause, &finding) {
                 Some(Effect::Drops) => is_explained = true,
                 Some(Effect::DropsThere) => is_explained |= is_there,
@@ -70,6 +72,11 @@ fn unexplained(all: &[Finding]) -> Vec<Finding> {
         }
     }
     left
+}
+
+/// Returns whether one of two findings of a kind says more: it is of a surer level, or of a larger weight.
+fn is_surer(one: &Finding, other: &Finding) -> bool {
+    one.level < other.level || one.level == other.level && one.weight > other.weight
 }
 
 /// Returns what `cause` does to `finding`, if it explains it.
@@ -99,6 +106,10 @@ const RULES: &[Rule] = &[
     |facts| told(runtimes::uneven(facts)),
     |facts| told(waits_for_itself::check(facts)),
     |facts| told(waits::check(facts)),
+    |facts| told(ends::of_requests(facts)),
+    |facts| told(ends::of_tasks(facts)),
+    |facts| told(ends::deadlocks(facts)),
+    |facts| told(limits_nothing::check(facts)),
     |facts| told(equal_work::check(facts)),
     |facts| told(in_a_row::check(facts)),
     |facts| told(one_after_another::check(facts)),

@@ -162,6 +162,19 @@ pub const PAST_LOCK: f64 = 0.2;
 /// Smallest share of blocked time at which a thread counts as blocked all the time.
 pub const ALWAYS: f64 = 0.99;
 
+// Tasks.
+
+/// Waits for one holder, from which they are a queue and no work that each has done for it.
+pub const WAITERS_OF_ONE: f64 = 2.0;
+/// Tasks at once, on average, that wait at one line, from which they are a queue where requests are not seen.
+pub const TASKS_AT_ONCE: f64 = 2.0;
+/// Largest difference between the numbers that two instruments give to a line of one function. The statement may have several lines.
+pub const LINES_APART: u32 = 4;
+/// Fewest semaphores of one size, on average, for one limit.
+pub const SEMAPHORES: f64 = 2.0;
+/// Largest share of such semaphores without a permit left: they never hold anybody up.
+pub const FULL: f64 = 0.02;
+
 // Runtimes.
 
 /// Shortest delay of ticks, in seconds, that counts as late.

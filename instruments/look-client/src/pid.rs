@@ -33,9 +33,11 @@ pub(crate) fn look(
         Which::Pid(pid) => Target::by_pid(pid)?,
         Which::Name(name) => Target::by_name(name)?,
     };
-    let seen = watch::watch(&target, time);
+    let mut seen = watch::watch(&target, time);
     // After the look at threads: only one process can stop a thread.
-    Ok((seen, Tasks::of(target.process)))
+    let tasks;
+    (tasks, seen.tasks) = Tasks::of(target.process);
+    Ok((seen, tasks))
 }
 
 /// Writes a picture of who waits for whom.
@@ -52,6 +54,16 @@ pub(crate) fn draw(tasks: Option<&Tasks>, file: &Path) -> Result<(), CliError> {
         picture.map_err(|why| CliError::invalid(format!("no picture of tasks: {why}")))?;
     std::fs::write(file, picture)
         .map_err(|error| CliError::usage(format!("--svg {}: {error}", file.display())))
+}
+
+/// Prints the report on saved evidence of a process that was seen from outside.
+pub(crate) fn print_saved(seen: &Evidence, format: Format) -> Result<Exit, CliError> {
+    let tasks = seen.tasks.clone();
+    print(
+        seen,
+        tasks.map(|tasks| Tasks::Saved(Box::new(tasks))),
+        format,
+    )
 }
 
 /// Prints the report on a process that was seen from outside, with its tasks if they were read.

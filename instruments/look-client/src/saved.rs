@@ -100,7 +100,7 @@ pub(crate) fn print(evidence: &Evidence, format: Format) -> Result<Exit, CliErro
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 fn print_from_outside(evidence: &Evidence, format: Format) -> Result<Exit, CliError> {
-    crate::pid::print(evidence, None, format)
+    crate::pid::print_saved(evidence, format)
 }
 
 #[cfg(not(all(

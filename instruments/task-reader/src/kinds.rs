@@ -34,6 +34,8 @@ pub(crate) struct Holder {
     /// Field that is zero in a value which holds nothing any more.
     pub(crate) live_if: Option<FieldPath>,
     pub(crate) out: Option<Out>,
+    /// Amount that the resource has left, for a value of which `live_if` is an amount.
+    pub(crate) left: Option<Out>,
 }
 
 /// Number of values that hold a resource, by the resource's own state: `most - field / divisor`, `field`, or `most`.
@@ -128,11 +130,12 @@ impl Kinds {
                         kinds.sets.insert(path, Set { first, next, item });
                     }
                 }
-                ("Holders", [_, holds, resource, live_if, out, ..]) => {
+                ("Holders", [_, holds, resource, live_if, out, left, ..]) => {
                     let Some(resource) = field_path(resource) else {
                         continue;
                     };
-                    let (live_if, out) = (field_path(live_if), Out::parse(out));
+                    let (live_if, out, left) =
+                        (field_path(live_if), Out::parse(out), Out::parse(left));
                     kinds.holders.insert(
                         path,
                         Holder {
@@ -140,6 +143,7 @@ impl Kinds {
                             resource,
                             live_if,
                             out,
+                            left,
                         },
                     );
                 }

@@ -46,6 +46,7 @@ mod reader;
 mod report;
 mod runtime;
 mod shadowed;
+mod sums;
 mod svg;
 mod task_type;
 mod tell;

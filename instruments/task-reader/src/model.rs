@@ -179,6 +179,9 @@ pub struct Hold {
     /// Number of such values that the resource has out, if it says so.
     #[serde(skip)]
     pub(crate) out: Option<u64>,
+    /// Permits that it holds of a semaphore, and those that the semaphore has left.
+    #[serde(skip)]
+    pub(crate) permits: Option<(u64, u64)>,
     /// True if its future drops it when it ends now; none if that is not known.
     #[serde(skip)]
     pub(crate) is_dropped: Option<bool>,

@@ -289,9 +289,11 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         let row = KINDS.holder(&kept.of.path)?;
         let number =
             |value: Value, path: &[&str]| self.reading.number(self.reading.follow(value, path)?);
-        if let Some(live_if) = &row.live_if
-            && number(kept.value, live_if) == Some(0)
-        {
+        let live = row
+            .live_if
+            .as_ref()
+            .and_then(|live_if| number(kept.value, live_if));
+        if live == Some(0) {
             return None;
         }
         let resource = self
@@ -304,7 +306,12 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         if is_dropped == Some(false) {
             return None;
         }
+        let left = row
+            .left
+            .as_ref()
+            .and_then(|left| left.count(|path| number(resource, path)));
         Some(Hold {
+            permits: live.zip(left),
             frame,
             holds: row.holds,
             variable: kept.name.to_string(),

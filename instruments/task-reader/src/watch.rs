@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
+use diagnosis::evidence::Tasks;
+
 use crate::Error;
 use crate::model::{Snapshot, State};
 use crate::reader::Reader;
+use crate::sums::Sums;
 
 /// Snapshots of a look.
 pub const SNAPSHOTS: u32 = 10;
 
 impl Reader<'_, '_> {
-    /// Takes [`SNAPSHOTS`] snapshots of a process, `pause` apart, and returns the last. Each of its tasks says how often it
-    /// was seen at the same lines. Ends early once `lasts` returns false.
+    /// Takes [`SNAPSHOTS`] snapshots of a process, `pause` apart, and returns the last, and all of them as evidence. Each of the
+    /// last one's tasks says how often it was seen at the same lines. Ends early once `lasts` returns false.
     ///
     /// # Errors
     ///
@@ -23,10 +26,12 @@ impl Reader<'_, '_> {
         pid: u32,
         pause: Duration,
         lasts: &dyn Fn() -> bool,
-    ) -> Result<Snapshot, Error> {
+    ) -> Result<(Snapshot, Tasks), Error> {
         let began = Instant::now();
         let mut last = self.snapshot(pid)?;
         let mut places = places(&last);
+        let mut sums = Sums::default();
+        sums.add(&last);
         for number in 1..SNAPSHOTS {
             std::thread::sleep(pause);
             if !lasts() {
@@ -47,8 +52,10 @@ impl Reader<'_, '_> {
                 }
             }
             places = self::places(&last);
+            sums.add(&last);
         }
-        Ok(last)
+        let tasks = sums.finish(last.over.as_secs_f64());
+        Ok((last, tasks))
     }
 }
 

@@ -3,7 +3,7 @@
 use ecosystem::{PartMeaning, WaitKind};
 
 use super::table;
-use crate::evidence::{Evidence, Part};
+use crate::evidence::{Evidence, Memory, Part, Spawned};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
 use crate::threads::seen::{Inside, Spot, inner_passes, most_frequent, own, place};
@@ -17,6 +17,8 @@ pub(crate) struct GrowingMemory {
     says: String,
     /// The route at which most requests in flight are, if their clients have not taken the last piece of the answer.
     slow_clients: Option<String>,
+    /// The line that allocated most of the memory that stayed, and its share.
+    kept: Option<(String, f64)>,
 }
 
 pub(crate) fn memory(facts: &Facts<'_>) -> Option<GrowingMemory> {
@@ -30,29 +32,46 @@ pub(crate) fn memory(facts: &Facts<'_>) -> Option<GrowingMemory> {
     Some(GrowingMemory {
         says: memory.says.clone(),
         slow_clients: slow_clients.map(|place| place.route.clone()),
+        kept: most_kept(memory),
     })
 }
 
 impl Sighting for GrowingMemory {
     fn row(&self) -> &'static Row {
-        match self.slow_clients {
-            Some(_) => table::MEMORY_OF_ANSWERS,
-            None => table::MEMORY_KEPT,
+        match (&self.slow_clients, &self.kept) {
+            (Some(_), _) => table::MEMORY_OF_ANSWERS,
+            (None, Some(_)) => table::MEMORY_OF_LINE,
+            (None, None) => table::MEMORY_KEPT,
         }
     }
 
     fn headline(&self) -> String {
-        format!("Memory: {}.", self.says)
+        match (&self.slow_clients, &self.kept) {
+            (None, Some((at, _))) => format!("Memory grows at {at}: {}.", self.says),
+            _ => format!("Memory: {}.", self.says),
+        }
     }
 
     fn seen(&self) -> String {
-        match &self.slow_clients {
-            Some(route) => format!(
+        match (&self.slow_clients, &self.kept) {
+            (Some(route), _) => format!(
                 "Meanwhile many requests wait for their clients to take the answer: {route}."
             ),
-            None => String::new(),
+            (None, Some((_, share))) => format!(
+                "By samples, {:.0} % of what was allocated meanwhile and not freed is of that line.",
+                share * 100.0
+            ),
+            (None, None) => String::new(),
         }
     }
+}
+
+/// Returns the line that allocated most of the memory that stayed, with its share, if that is much.
+fn most_kept(memory: &Memory) -> Option<(String, f64)> {
+    let all: u64 = memory.kept.iter().map(|kept| kept.bytes).sum();
+    let most = memory.kept.first()?;
+    let share = most.bytes as f64 / all as f64;
+    (share >= MUCH_OF_ALL).then(|| (most.at.clone(), share))
 }
 
 /// Returns whether the number of tasks rises by more than is usual.
@@ -67,6 +86,8 @@ pub(crate) struct MoreTasks {
     /// The route that most requests are of, and the new tasks for each of them, if that is about a task or a few.
     for_each: Option<(String, f64)>,
     others: Option<Inside>,
+    /// The tasks that most are of, and the number of all.
+    spawned: Option<(Spawned, usize)>,
 }
 
 pub(crate) fn tasks(facts: &Facts<'_>) -> Option<MoreTasks> {
@@ -80,7 +101,16 @@ pub(crate) fn tasks(facts: &Facts<'_>) -> Option<MoreTasks> {
         each_second: growth / memory.seconds.max(f64::MIN_POSITIVE),
         for_each: for_each_request(facts, growth),
         others: facts.other_tasks.clone(),
+        spawned: most_spawned(facts.evidence),
     })
+}
+
+/// Returns the tasks that most are of, with the number of all, if one future is in many of them.
+fn most_spawned(evidence: &Evidence) -> Option<(Spawned, usize)> {
+    let spawned = &evidence.tasks.as_ref()?.spawned;
+    let all: usize = spawned.iter().map(|spawned| spawned.last).sum();
+    let most = spawned.first()?;
+    (most.last as f64 >= MUCH_OF_ALL * all as f64).then(|| (most.clone(), all))
 }
 
 fn for_each_request(facts: &Facts<'_>, growth: f64) -> Option<(String, f64)> {
@@ -104,17 +134,23 @@ impl Sighting for MoreTasks {
         if let Some((route, each)) = &self.for_each {
             headline = format!("{headline}, about {each:.1} for each {route}");
         }
-        match &self.others {
-            Some(others) => format!("{headline}: see {}.", others.most),
-            None => format!("{headline}."),
+        match (&self.spawned, &self.others) {
+            (Some((spawned, _)), _) => format!("{headline}: {}.", spawned.label()),
+            (None, Some(others)) => format!("{headline}: see {}.", others.most),
+            (None, None) => format!("{headline}."),
         }
     }
 
     fn seen(&self) -> String {
         let seen = format!("There are {} tasks.", self.tasks);
-        match &self.others {
-            Some(others) => format!("{seen} Tasks that are no requests run {}.", others.places),
-            None => seen,
+        match (&self.spawned, &self.others) {
+            (Some((spawned, all)), _) => {
+                format!("{seen} {} of {all} are of that future.", spawned.last)
+            }
+            (None, Some(others)) => {
+                format!("{seen} Tasks that are no requests run {}.", others.places)
+            }
+            (None, None) => seen,
         }
     }
 }
@@ -291,6 +327,7 @@ mod tests {
                 live: rises(0, GROWING_MEMORY + 1),
                 tasks: Part::default(),
                 says: "live memory grows by 24.5 MiB a second".to_owned(),
+                ..Memory::default()
             }),
             ..testing::evidence(
                 &[testing::route("body of GET /history", 10.0, 0)],
@@ -319,6 +356,7 @@ mod tests {
                 live,
                 tasks,
                 says: String::new(),
+                ..Memory::default()
             }),
             ..Evidence::default()
         };
@@ -388,6 +426,7 @@ mod tests {
                 live: rises(0, 2 * GROWING_MEMORY),
                 tasks: rises(0, 2 * MORE),
                 says: String::new(),
+                ..Memory::default()
             });
             let found = judge(&Facts::of(&evidence));
             let is_told = |kind| found.iter().any(|finding| finding.kind == kind);

@@ -7,6 +7,7 @@
 use crate::finding::{Advice, Level, Row};
 
 const AWAIT: &str = "/debug/await";
+const TASKS_OF_PROCESS: &str = "/debug/tasks";
 const AWAIT_JSON: &str = "/debug/await?format=json";
 const THREADS: &str = "/debug/threads";
 const SOCKETS: &str = "/debug/sockets";
@@ -204,6 +205,48 @@ rows! {
         "A `select!` drops the calls that lose, which closes their connections.",
         "Make the second call only if the first has no answer after the usual time (a hedge after the 95th percentile).";
 
+    // Waits followed to their end, by the kind of the wait and by what the holder at the end does. Each weighs a little more
+    // than the same wait without its end, and adds half of the share of the routes' time.
+    LOCK_HELD = "lock", Fault, 1.02, TASKS_OF_PROCESS,
+        "The guard is held across that `.await`, so one request at a time gets past.",
+        "Drop the guard before that `.await`: take what is needed out of it first.";
+    LOCK_HELD_IN_WORK = "lock", Fault, 1.02, TASKS_OF_PROCESS,
+        "The holder keeps the guard during that work.",
+        "Do the work before the lock is taken, or after the guard is dropped.";
+    POOL_HELD = "pool", Fault, 1.02, TASKS_OF_PROCESS,
+        "A connection stays lent while its holder awaits something else.",
+        "Give it back before that `.await`: end the transaction, and drop the connection.";
+    POOL_HELD_IN_WORK = "pool", Fault, 1.02, TASKS_OF_PROCESS,
+        "A connection stays lent while its holder does that work.",
+        "Give it back first: read all rows, and drop the connection.";
+    POOL_HELD_FOR_STATEMENT = "pool", Bound, 1.02, TASKS_OF_PROCESS,
+        "That statement takes long, and keeps the connections.",
+        "Run it with `EXPLAIN ANALYZE`, since a scan of a whole table wants an index; only then make the pool larger.";
+    LIMIT_HELD = "limit", Bound, 0.92, TASKS_OF_PROCESS,
+        "Requests keep their permits during that wait, and no more are let in.",
+        "Raise the limit if more of that may go on at once; otherwise make that wait shorter.";
+    LIMIT_HELD_IN_WORK = "limit", Bound, 0.92, TASKS_OF_PROCESS,
+        "Requests keep their permits during that work, and no more are let in.",
+        "Take the permit only for what has to be limited, and do the work outside of it.";
+    ONE_ANSWERS = "one_task", Fault, 0.87, TASKS_OF_PROCESS,
+        "The task awaits this for each message before it takes the next one.",
+        "Spawn the work for each message, or keep several at a time (`buffer_unordered`).";
+    ONE_ANSWERS_WITH_WORK = "one_task", Fault, 0.87, TASKS_OF_PROCESS,
+        "The task does this work for each message, and one thread does all of it.",
+        "Have several such tasks, or do the work in the tasks that ask.";
+    QUEUE_HELD = "queue", Bound, 0.92, TASKS_OF_PROCESS,
+        "The receiver awaits this for each message before it takes the next one.",
+        "Keep several at a time (`buffer_unordered`), or send less: a longer queue only waits longer.";
+    QUEUE_HELD_IN_WORK = "queue", Bound, 0.92, TASKS_OF_PROCESS,
+        "The receiver does this work for each message, and one thread does all of it.",
+        "Have several receivers, or send less: a longer queue only waits longer.";
+    CIRCLE = "waits_for_itself", Fault, 1.97, TASKS_OF_PROCESS,
+        "Each task holds what the next one waits for.",
+        "Take what is locked in the same order everywhere, or give the first back before the second is taken.";
+    LIMITS_NOTHING = "limits_nothing", Fault, 1.1, TASKS_OF_PROCESS,
+        "The layer makes a semaphore for each service, and the framework makes the service anew for each connection.",
+        "Share one semaphore: use `GlobalConcurrencyLimitLayer`.";
+
     // How requests end.
     GIVEN_UP_FOR_TASK = "given_up", Fault, 1.6, AWAIT,
         "A spawned task runs on when its request is dropped, and others wait behind it.",
@@ -241,6 +284,9 @@ rows! {
     MEMORY_KEPT = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
         "Something keeps what it is given, without a bound.",
         "Take a heap profile, which says who keeps it, and bound that.";
+    MEMORY_OF_LINE = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
+        "Something keeps what that line makes, without a bound: a map, a queue or a set.",
+        "Bound what keeps it, or remove from it what is done.";
     TASKS = "tasks", Fault, 0.8, MEMORY,
         "Something spawns tasks that do not end, or not as soon as others come.",
         "Look for a `spawn` in a handler whose task goes on when the client has left, or has no bound.";
@@ -290,6 +336,18 @@ rows! {
 pub(crate) const SAME_WORK: Advice = Advice {
     cause: "One request does the same work several times.",
     fix: "Do it once for each request, and pass the result on.",
+};
+
+/// Cause and remedy of a wait whose holder nobody polls.
+pub(crate) const HOLDER_UNPOLLED: Advice = Advice {
+    cause: "The holder's future is kept and not polled, so it never lets go.",
+    fix: "Poll it together with what is awaited instead, or drop it.",
+};
+
+/// Cause and remedy of a wait whose holder was woken.
+pub(crate) const HOLDER_READY: Advice = Advice {
+    cause: "The holder could go on, and no thread polls it.",
+    fix: "Find what keeps the worker threads busy, and move it to blocking threads.",
 };
 
 /// How the report treats a finding that another one explains.
@@ -380,6 +438,12 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         causes: &["one_in_flight", "one_task", "producer"],
         effect: Effect::DropsThere,
         consequences: &["channel", "queue"],
+    },
+    // They queue for what the limit should have kept away.
+    Explains {
+        causes: &["limits_nothing"],
+        effect: Effect::Drops,
+        consequences: &["limit", "pool"],
     },
     Explains {
         causes: &["in_a_row", "calls_given_up"],

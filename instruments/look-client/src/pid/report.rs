@@ -279,7 +279,7 @@ impl fmt::Display for Outside {
             writeln!(f, "\n{tasks}")?;
         }
         let missing = match &self.tasks {
-            Some(Tasks::Seen(_)) => "requests, and how long they take",
+            Some(Tasks::Seen(_) | Tasks::Saved(_)) => "requests, and how long they take",
             Some(Tasks::NotSeen(_)) | None => "requests, and what they await",
         };
         writeln!(

@@ -201,6 +201,7 @@ fn memory(resident: &[i64], seconds: f64) -> Option<Memory> {
         live: part,
         tasks: Part::default(),
         says,
+        ..Memory::default()
     })
 }
 

@@ -1,0 +1,181 @@
+//! Tasks of a process in several snapshots: what they wait for, and where these waits end.
+
+use std::fmt;
+
+use ecosystem::{Frame, Line, Wait, wait_in};
+use serde::{Deserialize, Serialize};
+
+/// Tasks of a process, added up over several snapshots.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tasks {
+    /// Number of snapshots.
+    pub snapshots: u32,
+    /// Time from the first snapshot to the last, in seconds.
+    pub seconds: f64,
+    /// Tasks by their future, those with most tasks in the last snapshot first.
+    pub spawned: Vec<Spawned>,
+    /// Waits with the waits of their holders, the most frequent first.
+    pub ways: Vec<Way>,
+    /// Semaphores with permits that tasks hold.
+    pub limits: Vec<Limit>,
+    /// Tasks in the last snapshot that wait for each other in a circle.
+    pub circles: Vec<Circle>,
+}
+
+/// Tasks with one future.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spawned {
+    /// The `async fn`, block or type.
+    pub future: String,
+    /// Line with which the source of the future begins: `src/relay.rs:20`.
+    pub begins: Option<String>,
+    /// Line that spawned it, in programs that are built with `--cfg tokio_unstable`.
+    pub spawned_at: Option<String>,
+    /// Number of such tasks in the first snapshot.
+    pub first: usize,
+    /// Number of such tasks in the last snapshot.
+    pub last: usize,
+}
+
+impl Spawned {
+    /// Returns the future with the line at which it is spawned, or at which it begins.
+    pub(crate) fn label(&self) -> String {
+        match self.spawned_at.as_ref().or(self.begins.as_ref()) {
+            Some(line) => format!("{} ({line})", self.future),
+            None => self.future.clone(),
+        }
+    }
+}
+
+/// A wait, and the waits of those that hold what is waited for, each for the next.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Way {
+    /// Waits of this kind in all snapshots. A wait with several holders counts in parts.
+    pub seen: f64,
+    /// Different tasks at its end in all snapshots.
+    pub ends: u64,
+    /// First the wait itself, then that of its holder, and so on.
+    pub steps: Vec<Step>,
+}
+
+/// A task at one of the steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Step {
+    /// Future of the task.
+    pub task: String,
+    /// Line at which it is, with its function: `shop::read (src/read.rs:7)`; `None` if none of the service's own is known.
+    pub at: Option<String>,
+    /// Word for the kind of its wait, such as `lock`; `running` or `ready` for a task that does not wait.
+    pub kind: String,
+    /// Name of the thing that it waits for, as a phrase.
+    pub waits_for: String,
+    /// Functions of libraries inside of its line, from the outermost inwards.
+    pub through: Vec<String>,
+    /// The value by which it holds what the step before waits for: `guard`, a `MutexGuard<Limiter>`.
+    pub holds: Option<String>,
+}
+
+impl Step {
+    /// Returns the well-known wait of this step, by the libraries that it passes.
+    pub(crate) fn wait(&self) -> Option<Wait> {
+        let paths: Vec<&str> = self.through.iter().map(String::as_str).collect();
+        Some(wait_in(&paths)?.0.wait)
+    }
+
+    /// Returns the line at which it is, if it is one of the service's own.
+    pub(crate) fn line(&self) -> Option<Line> {
+        self.frame().line().cloned()
+    }
+
+    /// Returns the frame of the line at which it is, or of its future if no line is known.
+    pub(crate) fn frame(&self) -> Frame {
+        let Ok(frame) = self.place().parse();
+        frame
+    }
+
+    /// Returns the line at which it is, or its future if no line is known.
+    pub(crate) fn place(&self) -> &str {
+        self.at.as_deref().unwrap_or(&self.task)
+    }
+}
+
+impl Way {
+    /// Returns the wait at its beginning.
+    pub(crate) fn first(&self) -> Option<&Step> {
+        self.steps.first()
+    }
+
+    /// Returns the task at its end, if anybody is known to hold what is waited for.
+    pub(crate) fn end(&self) -> Option<&Step> {
+        match self.steps.as_slice() {
+            [] | [_] => None,
+            [.., last] => Some(last),
+        }
+    }
+}
+
+/// Semaphores of one size whose permits are held by the same kind of value.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limit {
+    /// Future that keeps the permits.
+    pub kept_by: String,
+    /// Innermost line of the service's own code in it, with its function.
+    pub at: Option<String>,
+    /// Permits of each semaphore.
+    pub permits: u64,
+    /// Number of semaphores with permits that are held, averaged over the snapshots.
+    pub semaphores: f64,
+    /// Number of permits that are held, averaged over the snapshots.
+    pub held: f64,
+    /// Number of semaphores without a permit left, averaged over the snapshots.
+    pub full: f64,
+}
+
+/// Tasks that wait for each other in a circle.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Circle {
+    /// True if nothing else can end it.
+    pub is_certain: bool,
+    /// Each waits for the next, and the last for the first.
+    pub steps: Vec<Step>,
+}
+
+/// Most rows of each kind that the text has.
+const MOST_LINES: usize = 10;
+
+impl fmt::Display for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: usize = self.spawned.iter().map(|spawned| spawned.last).sum();
+        writeln!(
+            f,
+            "{all} tasks in the last of {} snapshots within {:.1} s",
+            self.snapshots, self.seconds
+        )?;
+        for spawned in self.spawned.iter().take(MOST_LINES) {
+            writeln!(f, "  {:>5} {}", spawned.last, spawned.label())?;
+        }
+        writeln!(
+            f,
+            "Waits in a snapshot, on average, and those of their holders"
+        )?;
+        for way in self.ways.iter().take(MOST_LINES) {
+            let mut steps = Vec::new();
+            for step in &way.steps {
+                steps.push(format!("{} at {}", step.waits_for, step.place()));
+            }
+            let seen = way.seen / f64::from(self.snapshots.max(1));
+            writeln!(f, "  {seen:>5.1} {}", steps.join(" > "))?;
+        }
+        for circle in &self.circles {
+            let places: Vec<&str> = circle.steps.iter().map(Step::place).collect();
+            writeln!(f, "In a circle: {}", places.join(" > "))?;
+        }
+        Ok(())
+    }
+}
