@@ -137,7 +137,7 @@ impl Report {
         let is_cpu_limit = evidence.is_cpu_limit();
         let mut computing = None;
         if is_cpu_limit && let Some(threads) = &evidence.threads {
-            computing = threads.computing().map(|places| places.to_string());
+            computing = threads.computing().as_ref().map(ToString::to_string);
         }
         let mut workers = 0;
         for runtime in &evidence.runtimes {

@@ -51,7 +51,7 @@ rows! {
         "Use `tokio::net::lookup_host`, which does that on a blocking thread.";
     BLOCKED_ON_FUTURE = "blocked_worker", Fault, 2.0, THREADS,
         "`block_on` keeps the thread until its future ends.",
-        "Await the future, or move the call to a blocking thread (`tokio::task::spawn_blocking`).";
+        "Use `.await`, or move the call to a blocking thread (`tokio::task::spawn_blocking`).";
     BLOCKED_BY_HOLDER = "blocked_worker", Fault, 2.0, THREADS,
         "A guard of std, parking_lot or DashMap is held during what takes long.",
         "Drop the guard before that, or do both on a blocking thread.";

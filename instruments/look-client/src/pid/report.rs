@@ -115,7 +115,9 @@ impl Outside {
             name: process.name,
             stops: Stops::of(threads),
             roles: threads.map(roles).unwrap_or_default(),
-            cpu_by_place: threads.and_then(ThreadProfile::computing),
+            cpu_by_place: threads
+                .and_then(ThreadProfile::computing)
+                .map(|places| places.to_string()),
             resident_bytes: evidence.memory.as_ref().map(|memory| memory.live.to),
             memory: evidence.memory.as_ref().map(|memory| memory.says.clone()),
             descriptors: evidence.descriptors.clone(),
