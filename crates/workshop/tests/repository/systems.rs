@@ -111,3 +111,18 @@ fn the_published_service_answers_locust_on_each_route() {
         succeed(&mut command(&locust, &words));
     }
 }
+
+/// The same service with the built-in generator, by one command.
+#[test]
+#[ignore = "compiles the studies, and takes half a minute"]
+fn weekly_the_published_service_starts_under_its_load() {
+    let _turn = turn();
+    for route in ["/fast", "/cpualloc"] {
+        let words = format!("run --quiet -p studies --bin published -- {route} 5");
+        let (output, all) = run(&mut cargo(&words));
+        assert!(output.status.success(), "{route}: {all}");
+        for words in ["/debug/pprof/flamegraph", "requests per second"] {
+            assert!(all.contains(words), "{route}: {all}");
+        }
+    }
+}
