@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::connection::largest;
 use super::error::GeneratorError;
+use super::pieces::Arrived;
 use super::record::Record;
 use super::request;
 use super::schedule::{Moments, Schedule};
@@ -56,7 +57,7 @@ impl Group {
                 Duration::ZERO,
             ),
         };
-        let mut script = script(shared, &load.routes, schedule.is_some())?;
+        let mut script = script(shared, &load.routes, schedule.is_some(), load.has_pieces)?;
         script.clients = load.clients.map(Behavior::of);
         script.record.get_mut().tally = Tally::of(load, shared.timeline.all_here);
         Ok(Self {
@@ -74,7 +75,12 @@ impl Group {
         bystander: &Paced,
     ) -> Result<Self, GeneratorError> {
         Ok(Self {
-            script: Rc::new(script(shared, slice::from_ref(&bystander.route), true)?),
+            script: Rc::new(script(
+                shared,
+                slice::from_ref(&bystander.route),
+                true,
+                false,
+            )?),
             schedule: Some(schedule(
                 shared,
                 index,
@@ -123,7 +129,9 @@ impl Group {
             // No user was free to send them, so nothing has decided which routes they are for.
             let mut routes = Mix::new(&script.routes, 0);
             for due in schedule.overdue() {
-                record.unanswered(routes.next(&script.routes), due, None);
+                let route = routes.next(&script.routes);
+                record.unanswered(route, due, None);
+                record.arrived(route, due, &Arrived::nothing(), false);
             }
         }
         Ok(record)
@@ -134,6 +142,7 @@ fn script(
     shared: &Shared<'_>,
     routes: &[Route],
     open_loop: bool,
+    has_pieces: bool,
 ) -> Result<Script, GeneratorError> {
     let load = shared.load;
     let timeline = shared.timeline;
@@ -142,6 +151,7 @@ fn script(
         timeline.end,
         load.time_out,
         open_loop,
+        has_pieces,
         routes.len(),
     )
     .map_err(|error| GeneratorError::Thread(error.to_string()))?;
@@ -155,6 +165,7 @@ fn script(
         routes: planned_routes,
         seed: load.seed,
         keep_alive: load.keep_alive,
+        has_pieces,
         clients: None,
         time_out: load.time_out,
         largest_answer: largest(load.users),

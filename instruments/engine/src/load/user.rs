@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::failure::Failure;
+use super::pieces::Arrived;
 use super::record::Record;
 use super::schedule::Schedule;
 use super::tally::{End, Tally};
@@ -25,6 +26,8 @@ pub(super) struct Script {
     /// Seed for the draws among the values of a route.
     pub(super) seed: u64,
     pub(super) keep_alive: bool,
+    /// Set if the times within answers are recorded.
+    pub(super) has_pieces: bool,
     /// Behavior of clients that give up; `None` if none does.
     pub(super) clients: Option<Behavior>,
     pub(super) time_out: Duration,
@@ -158,12 +161,26 @@ struct UnderWay<'s> {
     route: usize,
     due: Instant,
     sent: Instant,
+    /// What has arrived of the answer, if that is recorded.
+    arrived: Option<Arrived>,
+}
+
+impl UnderWay<'_> {
+    /// Ends the request, and returns what has arrived.
+    fn end(mut self) -> Option<Arrived> {
+        let arrived = self.arrived.take();
+        std::mem::forget(self);
+        arrived
+    }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let mut record = self.record.borrow_mut();
         record.unanswered(self.route, self.due, Some(self.sent));
+        if let Some(arrived) = &self.arrived {
+            record.arrived(self.route, self.due, arrived, false);
+        }
     }
 }
 
@@ -274,20 +291,22 @@ impl<'s> User<'s> {
         limit: Instant,
     ) -> Result<Attempt, Failure> {
         let script = self.script;
-        let under_way = UnderWay {
+        let mut under_way = UnderWay {
             record: &script.record,
             route,
             due,
             sent,
+            arrived: script.has_pieces.then(Arrived::nothing),
         };
-        let exchange = self.connection.exchange(&planned.request);
+        let arrived = under_way.arrived.as_mut();
+        let exchange = self.connection.exchange(&planned.request, arrived);
         let mut answered = within(limit, exchange).await;
         if let Ok(status) = answered
             && !planned.expected.has(status)
         {
             answered = Err(Failure::Status(status));
         }
-        std::mem::forget(under_way);
+        let arrived = under_way.end();
         let gives_up = script.clients.is_some();
         let mut record = script.record.borrow_mut();
         match answered {
@@ -302,7 +321,12 @@ impl<'s> User<'s> {
                     Some(right) if !is_allowed && !right.is(body) => {
                         record.wrong(&planned.request, body);
                     }
-                    _ => record.right(route, due, sent),
+                    _ => {
+                        record.right(route, due, sent);
+                        if let Some(arrived) = &arrived {
+                            record.arrived(route, due, arrived, true);
+                        }
+                    }
                 }
                 Ok(Attempt::Answered)
             }
