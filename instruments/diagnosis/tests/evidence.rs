@@ -144,6 +144,10 @@ fn recorded(program: &str) -> Vec<(String, bool, PathBuf)> {
 
 #[test]
 fn recorded_evidence_is_judged_as_the_page_says() {
+    // A published package has the test without its two megabytes of evidence. Without the test, cargo would warn.
+    if !folder().join("evidence").is_dir() {
+        return;
+    }
     let mut rows = Vec::new();
     let mut counts: BTreeMap<Outcome, usize> = BTreeMap::new();
     let mut words = Vec::new();

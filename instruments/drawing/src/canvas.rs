@@ -146,6 +146,14 @@ impl Drawn {
             cells: Vec::new(),
         }
     }
+
+    /// Returns the key's entry for hollow marks that are lower bounds.
+    pub fn at_least() -> Self {
+        Self {
+            hollow: true,
+            ..Self::of("at least", Look::PLAIN)
+        }
+    }
 }
 
 type Refused = DrawingAreaErrorKind<std::io::Error>;

@@ -5,6 +5,7 @@ pub mod flamegraph;
 pub mod folded;
 pub mod html;
 pub mod intervals;
+pub mod percentiles;
 pub mod profile;
 pub mod rounds;
 pub mod scale;

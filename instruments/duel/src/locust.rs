@@ -217,6 +217,7 @@ fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, Driver
             right_in_all: latency.count(),
             latency,
             service: None,
+            pieces: None,
             last_answer_s: None,
         });
     }

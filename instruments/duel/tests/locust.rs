@@ -13,11 +13,11 @@ use children::Interrupt;
 use duel::locust::Workers;
 use engine::traffic::{Request, Route, Traffic};
 
-use self::server::{Reaction, Server, answer};
+use self::server::{Reaction, Server, answer, late};
 
 /// Starts a server that answers any number of calls at once, after 50 ms each.
 fn concurrent() -> Server {
-    Server::start(|_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", "6")))
+    Server::start(|_, _| late(50, "6"))
 }
 
 /// Locust file, as `duel load --locust` writes it.

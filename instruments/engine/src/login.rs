@@ -39,9 +39,9 @@ impl Login {
         let answer = match ask(server.target, &self.request, server.time_out) {
             Ok(answer) => answer,
             Err(why) => {
-                let who = server.who;
+                let (who, advice) = (server.who, server.target.advice());
                 return Err(AnswerError::Other(format!(
-                    "{who}: --login {method} {path} got no answer: {why}"
+                    "{who}: --login {method} {path} got no answer: {why}{advice}"
                 )));
             }
         };

@@ -394,7 +394,10 @@ impl CommandServer {
     /// Makes the error of a service that was not ready in time, with the CPU time that it had wanted `half_way`.
     fn is_silent(&self, launch: &Launch<'_>, half_way: Option<&CpuWanted>) -> CommandError {
         let mut printed = self.process.printed();
-        let Start::Shell { ready, .. } = launch.start else {
+        let Start::Shell {
+            ready, protocol, ..
+        } = launch.start
+        else {
             printed.output = self.announced.join("\n");
             return CommandError::Silent {
                 name: launch.name.to_owned(),
@@ -403,12 +406,17 @@ impl CommandServer {
                 printed,
             };
         };
+        let target = Target {
+            protocol: protocol.clone(),
+            ..Target::from(self.address)
+        };
         CommandError::Failed(format!(
             "the {} did not answer at 127.0.0.1:{port}{} within {} s: it must listen on the port \
-             that `{{port}}` in its command or the variable PORT gives, here {port}{printed}",
+             that `{{port}}` in its command or the variable PORT gives, here {port}{}{printed}",
             launch.name,
             ready.unwrap_or_default(),
             launch.ready_within.as_secs(),
+            target.advice(),
             port = self.address.port()
         ))
     }

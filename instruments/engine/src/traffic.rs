@@ -20,6 +20,8 @@ pub struct Traffic {
     pub arrivals: Arrivals,
     /// Set if a user keeps its connection; otherwise it opens one per request.
     pub keep_alive: bool,
+    /// Set if the times within answers are recorded: to the first byte of the body, and between its pieces.
+    pub has_pieces: bool,
     /// Time at the start that is loaded but not recorded.
     pub warm_up: Duration,
     /// Time that is recorded.
@@ -268,6 +270,7 @@ impl Traffic {
                 think: Duration::ZERO,
             },
             keep_alive: true,
+            has_pieces: false,
             warm_up: Duration::ZERO,
             duration: Duration::from_secs(1),
             phases: Arc::default(),

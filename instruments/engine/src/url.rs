@@ -43,7 +43,11 @@ impl Url {
     pub fn find(text: &str) -> Result<Self, NoUrl> {
         let ending = std::path::Path::new(text).extension();
         let is_socket = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("sock"));
-        if is_socket || text.starts_with("unix:") || text.contains("unix://") {
+        if is_socket
+            || is_unix_socket(text)
+            || text.starts_with("unix:")
+            || text.contains("unix://")
+        {
             return Err(NoUrl::UnixSocket);
         }
         let with_scheme = if text.contains("://") {
@@ -89,6 +93,20 @@ impl Url {
     }
 }
 
+/// Returns whether there is a Unix socket at this path.
+#[cfg(unix)]
+fn is_unix_socket(path: &str) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+
+    let found = std::fs::metadata(path);
+    found.is_ok_and(|found| found.file_type().is_socket())
+}
+
+#[cfg(not(unix))]
+fn is_unix_socket(_: &str) -> bool {
+    false
+}
+
 /// Returns the first address that accepts a connection, or else the first one. IPv4 comes first, because services on
 /// this machine mostly listen on the IPv4 loopback.
 fn first_that_listens(mut addresses: Vec<SocketAddr>) -> Option<SocketAddr> {
@@ -106,6 +124,17 @@ fn first_that_listens(mut addresses: Vec<SocketAddr>) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn the_path_of_a_unix_socket_is_told_whatever_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert_eq!(Url::find(path.to_str().unwrap()), Err(NoUrl::UnixSocket));
+        let other = folder.path().join("none");
+        assert_eq!(Url::find(other.to_str().unwrap()), Err(NoUrl::Unknown));
+    }
 
     #[test]
     fn a_url_yields_address_authority_and_path() {

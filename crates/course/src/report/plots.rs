@@ -8,6 +8,7 @@ use engine::outcome::Latency;
 
 use drawing::{
     canvas::{Axis, Cell, Drawn, Look, Plot, is_drawable},
+    percentiles::{self, Line},
     rounds::by_round,
     scale::{self, Scale, is_apart, span},
 };
@@ -158,7 +159,7 @@ pub fn xy(
     let wide = span(points.iter().map(|(x, _)| *x))?;
     let high = span(points.iter().map(|(_, y)| *y)).unwrap_or(wide);
     if drawn.iter().any(|one| one.hollow && !one.marks.is_empty()) {
-        drawn.push(at_least());
+        drawn.push(Drawn::at_least());
     }
     let mut places: Vec<f64> = points.iter().map(|(x, _)| *x).collect();
     places.sort_unstable_by(f64::total_cmp);
@@ -188,14 +189,6 @@ pub fn xy(
     plot.svg()
 }
 
-/// Returns the key's entry for hollow marks that are lower bounds.
-fn at_least() -> Drawn {
-    Drawn {
-        hollow: true,
-        ..Drawn::of("at least", Look::PLAIN)
-    }
-}
-
 /// Requests whose latencies are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
@@ -219,81 +212,23 @@ impl Of {
     }
 }
 
-/// Draws latency against percentile, with a line for each round. The percentiles are spread as 1/(1-q), as in
-/// G. Tene's HDR histogram plots: each step to the right shows ten times fewer, slower answers.
-///
-/// A round of n answers says nothing about fewer than one in n, so its line ends there: in a hollow mark if the
-/// latency there is only a lower bound. `None` if no round has answers.
+/// Draws latency against percentile, with a line for each round. `None` if no round has answers.
 pub fn by_percentile(title: &str, rounds: &[&Round], of: Of) -> Option<String> {
     let looks = looks(rounds.iter().copied());
-    let mut drawn = Vec::new();
-    for (name, look) in &looks {
-        drawn.push(Drawn::of(name, *look));
-    }
-    let mut shown_ms = Vec::new();
-    let mut rarest = 10.0_f64;
+    let key: Vec<(&str, Look)> = looks.iter().map(|(name, look)| (*name, *look)).collect();
+    let mut lines = Vec::new();
     for round in rounds {
-        let Some((latency, count)) = of.latencies(round) else {
-            continue;
-        };
-        let (mut line, mut is_bound) = (Vec::new(), false);
-        for (quantile, ms) in &latency.quantiles {
-            let x = 1.0 / (1.0 - quantile);
-            if (1.0..=count as f64).contains(&x) && *ms > 0.0 && is_drawable(*ms) {
-                line.push((x, *ms));
-                is_bound = latency
-                    .lower_bound_from
-                    .is_some_and(|from| *quantile >= from);
-            }
+        if let Some((latency, count)) = of.latencies(round) {
+            lines.push(Line {
+                name: "",
+                look: looks[round.variant.as_str()],
+                quantiles: &latency.quantiles,
+                lower_bound_from: latency.lower_bound_from,
+                count,
+            });
         }
-        let [_, .., last] = line[..] else {
-            continue;
-        };
-        for (x, ms) in &line {
-            rarest = rarest.max(*x);
-            shown_ms.push(*ms);
-        }
-        drawn.push(Drawn {
-            marks: vec![last],
-            line,
-            hollow: is_bound,
-            ..Drawn::of("", looks[round.variant.as_str()])
-        });
     }
-    if drawn.iter().any(|one| one.hollow) {
-        drawn.push(at_least());
-    }
-    let (low, high) = span(shown_ms.into_iter())?;
-    let plot = Plot {
-        title,
-        description: format!(
-            "Latency from {} to {} over percentiles, one line a round.",
-            figures::milliseconds(low),
-            figures::milliseconds(high)
-        ),
-        across: Axis {
-            scale: Scale::log(1.0..rarest * 1.2),
-            name: "percentile of the answers".to_owned(),
-            label: &percentile,
-            labels: 6,
-        },
-        has_columns: true,
-        up: Axis::values("latency", (low, high), &figures::milliseconds),
-        drawn,
-    };
-    plot.svg()
-}
-
-/// Formats 1, 10, 100, … as `fastest`, `90 %`, `99 %`, …; other values have no label.
-fn percentile(x: f64) -> String {
-    let power = (0..=20_u32).find(|power| (x.log10() - f64::from(*power)).abs() <= 1e-6);
-    match power {
-        None => String::new(),
-        Some(0) => "fastest".to_owned(),
-        Some(1) => "90 %".to_owned(),
-        Some(2) => "99 %".to_owned(),
-        Some(power) => format!("99.{} %", "9".repeat(power as usize - 2)),
-    }
+    percentiles::by_percentile(title, &key, &lines, "round")
 }
 
 /// Draws the requests per second of rounds in one scenario: problem and fix filled, the fix again hollow.

@@ -9,7 +9,7 @@ use children::Interrupt;
 use engine::outcome::GeneratorKind;
 use engine::traffic::Traffic;
 
-use crate::server::{Reaction, Server, answer};
+use crate::server::{self, Reaction, Server, answer};
 use crate::workshop;
 
 const MISSED: Option<i32> = Some(99);
@@ -34,7 +34,7 @@ fn wrong() -> Server {
 }
 
 fn late(body: &'static str) -> Server {
-    Server::start(move |_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", body)))
+    Server::start(move |_, _| server::late(50, body))
 }
 
 /// Returns the tool that `cargo workshop setup` installed, or else the reader's own.

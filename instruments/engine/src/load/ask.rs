@@ -144,7 +144,7 @@ impl Client {
     pub async fn ask(&mut self, request: &Request) -> Result<Answer, Unanswered> {
         let prepared = request::prepare(&self.target, request, true)
             .map_err(|error| Unanswered::Failed(error.to_string()))?;
-        let status = self.connection.exchange(&prepared).await?;
+        let status = self.connection.exchange(&prepared, None).await?;
         Ok(Answer {
             status,
             headers: self.connection.headers().cloned().unwrap_or_default(),

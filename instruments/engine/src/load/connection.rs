@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use self::http1::Http1;
 use self::http2::Http2;
 use super::failure::Failure;
+use super::pieces::Arrived;
 use super::stream::Stream;
 use super::target::{Protocol, Target};
 
@@ -84,20 +85,31 @@ impl Connection {
     /// 9112, 9.3.1). A close without an answer counts as such if the connection was idle for long. It also sends a
     /// request again that an HTTP/2 server says it has not looked at, on taking its leave (RFC 9113, 6.8). A server
     /// that reads a request and then closes has failed, as one whose handler panics.
-    pub(super) async fn exchange(&mut self, request: &Request<Bytes>) -> Result<u16, Failure> {
-        match self.exchange_once_or_twice(request).await {
+    ///
+    /// Notes in `arrived`, if that is wanted, when the pieces of the answer arrive.
+    pub(super) async fn exchange(
+        &mut self,
+        request: &Request<Bytes>,
+        arrived: Option<&mut Arrived>,
+    ) -> Result<u16, Failure> {
+        match self.exchange_once_or_twice(request, arrived).await {
             Err(Failure::Unread) => Err(Failure::Closed),
             done => done,
         }
     }
 
-    async fn exchange_once_or_twice(&mut self, request: &Request<Bytes>) -> Result<u16, Failure> {
+    async fn exchange_once_or_twice(
+        &mut self,
+        request: &Request<Bytes>,
+        mut arrived: Option<&mut Arrived>,
+    ) -> Result<u16, Failure> {
         if let Some((mut http, since)) = self.idle.take()
             && let Ok(true) = http.is_idle()
         {
             let is_repeatable = request.method().is_idempotent();
             let was_long_idle = since.elapsed() >= LONG_IDLE;
-            match self.exchange_over(http, request).await {
+            let arrived = arrived.as_deref_mut();
+            match self.exchange_over(http, request, arrived).await {
                 Err(Failure::Unread) if is_repeatable => {}
                 Err(Failure::Closed) if is_repeatable && was_long_idle => {}
                 Err(Failure::GoAway(0)) => {}
@@ -105,18 +117,20 @@ impl Connection {
             }
         }
         let http = Http::connect(&self.target, self.keep_alive).await?;
-        self.exchange_over(http, request).await
+        self.exchange_over(http, request, arrived).await
     }
 
     async fn exchange_over(
         &mut self,
         mut http: Http,
         request: &Request<Bytes>,
+        arrived: Option<&mut Arrived>,
     ) -> Result<u16, Failure> {
         self.body.clear();
         let received = Received {
             body: &mut self.body,
             headers: self.headers.as_mut(),
+            arrived,
             largest: self.largest,
         };
         let status = http.exchange(request.clone(), received).await?;
@@ -157,12 +171,17 @@ struct Received<'a> {
     body: &'a mut Vec<u8>,
     /// `None` if nobody wants them: keeping them holds the buffer that they were read into.
     headers: Option<&'a mut HeaderMap>,
+    /// `None` unless the times of pieces are wanted.
+    arrived: Option<&'a mut Arrived>,
     /// Largest body in bytes.
     largest: usize,
 }
 
 impl Received<'_> {
     fn head(&mut self, headers: HeaderMap) {
+        if let Some(arrived) = &mut self.arrived {
+            arrived.head(&headers);
+        }
         if let Some(kept) = &mut self.headers {
             **kept = headers;
         }
@@ -171,6 +190,9 @@ impl Received<'_> {
     fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.body.len() + bytes.len() > self.largest {
             return Err(Failure::TooLarge(self.largest));
+        }
+        if let Some(arrived) = &mut self.arrived {
+            arrived.bytes(bytes, Instant::now());
         }
         self.body.extend_from_slice(bytes);
         Ok(())
@@ -260,7 +282,7 @@ mod tests {
         let read = runtime.block_on(async {
             let mut connection = Connection::new(target, true, LARGEST_OF_MANY);
             let request = Request::new(Bytes::new());
-            let status = connection.exchange(&request).await;
+            let status = connection.exchange(&request, None).await;
             let body = String::from_utf8_lossy(connection.body()).into_owned();
             status.map(|status| (status, body))
         });

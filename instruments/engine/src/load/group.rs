@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::largest;
 use super::error::GeneratorError;
+use super::pieces::Arrived;
 use super::record::Record;
 use super::request;
 use super::schedule::{Moments, Schedule};
@@ -57,7 +58,13 @@ impl Group {
             ),
         };
         let end = shared.timeline.end;
-        let mut script = script(shared, &load.routes, schedule.is_some(), end)?;
+        let mut script = script(
+            shared,
+            &load.routes,
+            schedule.is_some(),
+            load.has_pieces,
+            end,
+        )?;
         script.clients = load.clients.map(Behavior::of);
         script.record.get_mut().tally = Tally::of(load, shared.timeline.all_here);
         Ok(Self {
@@ -76,7 +83,7 @@ impl Group {
     ) -> Result<Self, GeneratorError> {
         let route = slice::from_ref(&bystander.route);
         Ok(Self {
-            script: Rc::new(script(shared, route, true, shared.timeline.closes)?),
+            script: Rc::new(script(shared, route, true, false, shared.timeline.closes)?),
             schedule: Some(schedule(
                 shared,
                 index,
@@ -134,7 +141,9 @@ impl Group {
             // No user was free to send them, so nothing has decided which routes they are for.
             let mut routes = Mix::new(&script.routes, 0);
             for due in schedule.overdue() {
-                record.unanswered(routes.next(&script.routes), due, None);
+                let route = routes.next(&script.routes);
+                record.unanswered(route, due, None);
+                record.arrived(route, due, &Arrived::nothing(), false);
             }
         }
         Ok(record)
@@ -145,6 +154,7 @@ fn script(
     shared: &Shared<'_>,
     routes: &[Route],
     open_loop: bool,
+    has_pieces: bool,
     closes: Instant,
 ) -> Result<Script, GeneratorError> {
     let load = shared.load;
@@ -155,6 +165,7 @@ fn script(
         closes,
         load.time_out,
         open_loop,
+        has_pieces,
         routes.len(),
     )
     .map_err(|error| GeneratorError::Thread(error.to_string()))?;
@@ -168,6 +179,7 @@ fn script(
         routes: planned_routes,
         seed: load.seed,
         keep_alive: load.keep_alive,
+        has_pieces,
         clients: None,
         time_out: load.time_out,
         largest_answer: largest(load.users),

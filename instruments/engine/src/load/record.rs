@@ -9,6 +9,7 @@ use hyper::body::Bytes;
 
 use super::failure::Failure;
 use super::latencies::Latencies;
+use super::pieces::{Arrived, Piece, Pieces};
 use super::rate::Completions;
 use super::tally::{End, Tally};
 
@@ -41,6 +42,8 @@ pub struct RouteLatencies {
     pub latency: Latencies,
     /// Latencies from the moment each request was really sent; open loop only.
     pub service: Option<Latencies>,
+    /// Times within the answers, if the load asks for them.
+    pub pieces: Option<Pieces>,
     /// Time of the last right answer in seconds since the span began; `None` if none came in the span, or if it is not
     /// known.
     pub last_answer_s: Option<f64>,
@@ -49,12 +52,14 @@ pub struct RouteLatencies {
 impl Record {
     /// Creates a record for the requests of the span from `start` to `end`, with this number of routes. Answers count
     /// until `closes`, which is `end` unless the load goes on for them.
+    /// `has_pieces` adds the times within answers.
     pub(super) fn new(
         start: Instant,
         end: Instant,
         closes: Instant,
         time_out: Duration,
         open_loop: bool,
+        has_pieces: bool,
         routes: usize,
     ) -> Result<Self, CreationError> {
         // In an open loop a request can be overdue for as long as the whole load.
@@ -69,6 +74,11 @@ impl Record {
                 right_in_all: 0,
                 latency: empty.clone(),
                 service: if open_loop { Some(empty.clone()) } else { None },
+                pieces: has_pieces.then(|| Pieces {
+                    kind: Piece::Chunk,
+                    first_byte: empty.clone(),
+                    between: empty.clone(),
+                }),
                 last_answer_s: None,
             });
         }
@@ -126,6 +136,44 @@ impl Record {
         }
     }
 
+    /// Records what arrived of an answer of `route`, which was wanted at `due`. `is_whole` is not set if the load ended
+    /// within it: then the next piece is known to take longer.
+    pub(super) fn arrived(
+        &mut self,
+        route: usize,
+        due: Instant,
+        arrived: &Arrived,
+        is_whole: bool,
+    ) {
+        let (start, end) = (self.start, self.end);
+        let Some(pieces) = &mut self.routes[route].pieces else {
+            return;
+        };
+        // A time counts if it ends within the span; it may begin before.
+        let note = |times: &mut Latencies, from: Instant, to: Option<Instant>| match to {
+            Some(to) if to < start => {}
+            Some(to) if to < end => {
+                times.answer(to - from, start.saturating_duration_since(from));
+            }
+            _ if from < end => times.wait(end - from),
+            _ => {}
+        };
+        if arrived.first_byte.is_some() || !is_whole {
+            note(&mut pieces.first_byte, due, arrived.first_byte);
+        }
+        for two in arrived.pieces.windows(2) {
+            note(&mut pieces.between, two[0], Some(two[1]));
+        }
+        if let Some(last) = arrived.pieces.last()
+            && !is_whole
+        {
+            note(&mut pieces.between, *last, None);
+        }
+        if arrived.first_byte.is_some() {
+            pieces.kind = arrived.kind;
+        }
+    }
+
     /// Counts a right answer at this moment of the span.
     fn completed(&mut self, moment: Duration) {
         self.completions.note(moment.as_secs_f64());
@@ -178,6 +226,9 @@ impl Record {
             mine.latency.add(&others.latency);
             if let (Some(mine), Some(others)) = (&mut mine.service, &others.service) {
                 mine.add(others);
+            }
+            if let (Some(mine), Some(others)) = (&mut mine.pieces, &others.pieces) {
+                mine.merge(others);
             }
             if let Some(last) = others.last_answer_s {
                 mine.last_answer_s = Some(mine.last_answer_s.unwrap_or(0.0).max(last));

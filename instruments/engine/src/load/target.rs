@@ -59,6 +59,15 @@ impl Target {
         matches!(answer(), Ok(ALERT | 0x16))
     }
 
+    /// Returns the end of a sentence about a request without an answer: what to do if the server speaks TLS, or nothing.
+    pub(crate) fn advice(&self) -> &'static str {
+        if self.speaks_tls_unasked() {
+            "; HTTPS is spoken there: add --cacert FILE or --insecure, and write https:// in a URL"
+        } else {
+            ""
+        }
+    }
+
     /// Returns the beginning of its URLs, such as `https://localhost:8443`.
     pub fn origin(&self) -> String {
         match &self.protocol.tls {

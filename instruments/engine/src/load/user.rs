@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::failure::Failure;
+use super::pieces::Arrived;
 use super::record::Record;
 use super::schedule::Schedule;
 use super::tally::{End, Tally};
@@ -25,6 +26,8 @@ pub(super) struct Script {
     /// Seed for the draws among the values of a route.
     pub(super) seed: u64,
     pub(super) keep_alive: bool,
+    /// Set if the times within answers are recorded.
+    pub(super) has_pieces: bool,
     /// Behavior of clients that give up; `None` if none does.
     pub(super) clients: Option<Behavior>,
     pub(super) time_out: Duration,
@@ -159,22 +162,27 @@ struct UnderWay<'s> {
     due: Instant,
     sent: Instant,
     has_ended: bool,
+    /// What has arrived of the answer, if that is recorded.
+    arrived: Option<Arrived>,
 }
 
 impl<'s> UnderWay<'s> {
-    fn begin(record: &'s RefCell<Record>, route: usize, due: Instant, sent: Instant) -> Self {
-        record.borrow_mut().begin(due);
+    fn begin(script: &'s Script, route: usize, due: Instant, sent: Instant) -> Self {
+        script.record.borrow_mut().begin(due);
         Self {
-            record,
+            record: &script.record,
             route,
             due,
             sent,
             has_ended: false,
+            arrived: script.has_pieces.then(Arrived::nothing),
         }
     }
 
-    fn end(mut self) {
+    /// Ends the request, and returns what has arrived.
+    fn end(mut self) -> Option<Arrived> {
         self.has_ended = true;
+        self.arrived.take()
     }
 }
 
@@ -184,6 +192,9 @@ impl Drop for UnderWay<'_> {
         record.end(self.due);
         if !self.has_ended {
             record.unanswered(self.route, self.due, Some(self.sent));
+            if let Some(arrived) = &self.arrived {
+                record.arrived(self.route, self.due, arrived, false);
+            }
         }
     }
 }
@@ -295,15 +306,16 @@ impl<'s> User<'s> {
         limit: Instant,
     ) -> Result<Attempt, Failure> {
         let script = self.script;
-        let under_way = UnderWay::begin(&script.record, route, due, sent);
-        let exchange = self.connection.exchange(&planned.request);
+        let mut under_way = UnderWay::begin(script, route, due, sent);
+        let arrived = under_way.arrived.as_mut();
+        let exchange = self.connection.exchange(&planned.request, arrived);
         let mut answered = within(limit, exchange).await;
         if let Ok(status) = answered
             && !planned.expected.has(status)
         {
             answered = Err(Failure::Status(status));
         }
-        under_way.end();
+        let arrived = under_way.end();
         let gives_up = script.clients.is_some();
         let mut record = script.record.borrow_mut();
         match answered {
@@ -318,7 +330,12 @@ impl<'s> User<'s> {
                     Some(right) if !is_allowed && !right.is(body) => {
                         record.wrong(&planned.request, body);
                     }
-                    _ => record.right(route, due, sent),
+                    _ => {
+                        record.right(route, due, sent);
+                        if let Some(arrived) = &arrived {
+                            record.arrived(route, due, arrived, true);
+                        }
+                    }
                 }
                 Ok(Attempt::Answered)
             }

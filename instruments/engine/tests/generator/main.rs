@@ -4,6 +4,7 @@
 mod answers;
 mod faults;
 mod overload;
+mod pieces;
 mod server;
 mod timing;
 mod traffic;

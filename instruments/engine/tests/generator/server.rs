@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) enum Reaction {
     /// Sends these bytes, and keeps the connection open.
     Answer(Vec<u8>),
-    /// Sends these bytes after a while.
-    Late(Duration, Vec<u8>),
+    /// Sends each of these parts after a while.
+    Parts(Vec<(Duration, Vec<u8>)>),
     /// Sends these bytes, then closes the connection.
     Last(Vec<u8>),
     /// Sends nothing, ever.
@@ -30,7 +30,7 @@ pub(crate) fn ok(body: &str) -> Reaction {
 
 /// Returns `body` in an ordinary answer after so many milliseconds.
 pub(crate) fn late(ms: u64, body: &str) -> Reaction {
-    Reaction::Late(Duration::from_millis(ms), answer("200 OK", body))
+    Reaction::Parts(vec![(Duration::from_millis(ms), answer("200 OK", body))])
 }
 
 pub(crate) fn answer(status: &str, body: &str) -> Vec<u8> {
@@ -108,9 +108,11 @@ async fn serve(mut stream: TcpStream, requests: &AtomicUsize, react: &React) -> 
         received.clear();
         match react(requests.fetch_add(1, Ordering::Relaxed), &text) {
             Reaction::Answer(bytes) => stream.write_all(&bytes).await?,
-            Reaction::Late(wait, bytes) => {
-                tokio::time::sleep(wait).await;
-                stream.write_all(&bytes).await?;
+            Reaction::Parts(parts) => {
+                for (wait, bytes) in parts {
+                    tokio::time::sleep(wait).await;
+                    stream.write_all(&bytes).await?;
+                }
             }
             Reaction::Last(bytes) => return stream.write_all(&bytes).await,
             Reaction::Silence => {}
