@@ -76,9 +76,11 @@ async fn read<Seen: Send + 'static>(
         read
     });
     seen.await?.map_err(|error| match error {
-        Error::NoTypes { .. } | Error::NoRuntime(_) | Error::Unreadable { .. } => {
-            EndpointError::WithoutTypes(sentence(&error))
-        }
+        Error::NoTypes { .. }
+        | Error::NoRuntime(_)
+        | Error::InLibrary(_)
+        | Error::Copies
+        | Error::Unreadable { .. } => EndpointError::WithoutTypes(sentence(&error)),
         _ => EndpointError::Unavailable(sentence(&error)),
     })
 }

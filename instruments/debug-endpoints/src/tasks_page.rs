@@ -107,8 +107,12 @@ fn write_group(page: &mut String, report: &Report, group: &Group, is_open: bool)
     }
     page.push_str("</summary>\n");
     let _ = write!(page, "<p class=\"quiet\">{}", escaped(&group.numbers()));
-    if let Some(stay) = group.stay(report.snapshots) {
-        let _ = write!(page, "; {}", escaped(&stay));
+    for note in group
+        .stay(report.snapshots)
+        .into_iter()
+        .chain(group.notes())
+    {
+        let _ = write!(page, "; {}", escaped(&note));
     }
     page.push_str("</p>\n<ul>\n");
     if group.stack.is_empty()

@@ -93,7 +93,7 @@ pub struct Row {
 
 impl Row {
     /// Reads a line of the table.
-    fn parse(line: &str) -> Option<Self> {
+    pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace().skip(1);
         let local = address(words.next()?)?;
         let remote = address(words.next()?)?;

@@ -21,8 +21,8 @@ pub use cpu_samples::{CpuMoment, CpuSamples, CpuThread};
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 pub use linux::{
-    NamedFrame, Names, Piece, ProgramFile, Samples, Standstill, StillThread, Stopped, Stopper,
-    Unwinder, open_plain, sample, why_refused,
+    Call, NamedFrame, Names, Piece, ProgramFile, Samples, Standstill, StillThread, Stopped,
+    Stopper, Unwinder, open_plain, sample, why_refused,
 };
 pub use profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
 pub use seen::{Places, Spot};

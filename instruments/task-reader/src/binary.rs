@@ -1,11 +1,13 @@
 //! The program's file: its debug information as bytes, and where it was meant to lie in memory.
 
-use std::fs::{File, OpenOptions};
-use std::io::Read as _;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use diagnosis::threads::ProgramFile;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use object::elf::{CompressionHeader64, ELFCOMPRESS_ZLIB, PT_LOAD, PT_TLS};
 use object::read::elf::{
@@ -14,23 +16,20 @@ use object::read::elf::{
 use object::{Endianness, Object as _, ObjectSection as _, ReadCache};
 
 use crate::Error;
+use crate::libraries;
 use crate::mapped::Mapped;
 use crate::process::Process;
 
-/// Most bytes of one section that are read: 3 GiB.
-const LARGEST_SECTION: u64 = 3 << 30;
-
-/// Most bytes that a compressed byte may stand for, by zlib's format.
-const MOST_COMPRESSED: u64 = 1032;
-
 /// Sections with what is read here.
-const NEEDED: [&str; 10] = [
+const NEEDED: [&str; 12] = [
     ".debug_abbrev",
     ".debug_addr",
     ".debug_aranges",
     ".debug_info",
     ".debug_line",
     ".debug_line_str",
+    ".debug_loc",
+    ".debug_loclists",
     ".debug_ranges",
     ".debug_rnglists",
     ".debug_str",
@@ -63,6 +62,8 @@ pub struct Binary {
     /// Addresses of the program as linked: code and constants, and variables behind them.
     pub(crate) image: std::ops::Range<u64>,
     pub(crate) thread_locals: Option<ThreadLocals>,
+    /// Shared libraries of the process that have a tokio of their own.
+    pub(crate) libraries: Vec<String>,
 }
 
 impl Binary {
@@ -76,10 +77,22 @@ impl Binary {
         let process = Process::new(pid);
         let link = process.path("exe");
         let shown = std::fs::read_link(&link).map_err(|reason| process.error(reason))?;
-        let file = open(&link).map_err(|reason| process.error(reason))?;
+        let unreadable = |reason: io::Error| match reason.kind() {
+            io::ErrorKind::Other => unreadable(&shown, &reason),
+            _ => process.error(reason),
+        };
+        let file = ProgramFile::open(&link).map_err(unreadable)?.file;
         let mapped = process.is_this().then(|| Mapped::of(&file)).transpose();
         let mapped = mapped.map_err(|reason| process.error(reason))?;
-        Self::parse(&file, shown, mapped)
+        let libraries = libraries::with_tokio(process);
+        match (Self::parse(&file, shown, mapped), libraries.first()) {
+            (Ok(binary), _) => Ok(Self {
+                libraries,
+                ..binary
+            }),
+            (Err(Error::NoTypes { .. }), Some(library)) => Err(Error::InLibrary(library.clone())),
+            (Err(error), _) => Err(error),
+        }
     }
 
     /// Reads the debug information of a program's file.
@@ -88,31 +101,17 @@ impl Binary {
     ///
     /// Fails if it is no such file, or if it has no debug information.
     pub fn of_file(path: &Path) -> Result<Self, Error> {
-        let file = open(path).map_err(|reason| Error::Unreadable {
-            path: path.to_owned(),
-            reason: reason.to_string(),
-        })?;
-        Self::parse(&file, path.to_owned(), None)
+        let file = ProgramFile::open(path).map_err(|reason| unreadable(path, &reason))?;
+        Self::parse(&file.file, path.to_owned(), None)
     }
 
+    /// Reads a file whose headers were checked.
     fn parse(file: &File, path: PathBuf, mapped: Option<Mapped>) -> Result<Self, Error> {
-        let unreadable = |reason: &str| Error::Unreadable {
-            path: path.clone(),
-            reason: reason.to_owned(),
-        };
-        let metadata = file
-            .metadata()
-            .map_err(|reason| unreadable(&reason.to_string()))?;
-        if !metadata.is_file() {
-            return Err(unreadable("it is no regular file"));
-        }
+        let unreadable = |reason: &dyn Display| unreadable(&path, reason);
         let cache = ReadCache::new(file);
-        let elf = ElfFile64::<Endianness, _>::parse(&cache)
-            .map_err(|reason| unreadable(&format!("it is no 64-bit ELF program ({reason})")))?;
+        let elf =
+            ElfFile64::<Endianness, _>::parse(&cache).map_err(|reason| unreadable(&reason))?;
         let endian = elf.endian();
-        if endian != Endianness::Little {
-            return Err(unreadable("it is a big-endian program"));
-        }
         let in_file = elf.elf_header().e_phoff(endian);
         let (mut headers, mut thread_locals) = (in_file, None);
         let mut image: Option<std::ops::Range<u64>> = None;
@@ -148,7 +147,7 @@ impl Binary {
             let compression = section
                 .elf_section_header()
                 .compression(endian, &cache)
-                .map_err(|reason| unreadable(&reason.to_string()))?;
+                .map_err(|reason| unreadable(&reason))?;
             let in_file = match compression {
                 Some((_, start, size)) => Some((start, size)),
                 None => section.file_range(),
@@ -156,25 +155,19 @@ impl Binary {
             let Some((start, size)) = in_file else {
                 continue;
             };
-            let end = start.checked_add(size);
-            if size > LARGEST_SECTION || end.is_none_or(|end| end > metadata.len()) {
-                return Err(unreadable(&format!(
-                    "its section {name} claims to be of {size} bytes"
-                )));
-            }
             let section = match &mapped {
                 _ if compression.is_some() => {
-                    let compressed = bytes(file, start, size);
                     let compressed =
-                        compressed.map_err(|reason| unreadable(&reason.to_string()))?;
+                        bytes(file, start, size).map_err(|reason| unreadable(&reason))?;
                     let header = compression.map(|(header, ..)| header);
-                    Section::Read(decompressed(&compressed, header, endian).map_err(unreadable)?)
+                    let section = decompressed(&compressed, header, endian);
+                    Section::Read(section.map_err(|reason| unreadable(&reason))?)
                 }
-                // Both are within the file, and the file fits.
-                Some(_) => Section::Mapped(place(start)..place(start + size)),
-                None => Section::Read(
-                    bytes(file, start, size).map_err(|reason| unreadable(&reason.to_string()))?,
-                ),
+                Some(_) => Section::Mapped(place(start)..place(start.saturating_add(size))),
+                None => {
+                    let section = bytes(file, start, size);
+                    Section::Read(section.map_err(|reason| unreadable(&reason))?)
+                }
             };
             sections.push((name, section));
         }
@@ -185,6 +178,7 @@ impl Binary {
             headers,
             image: image.unwrap_or_default(),
             thread_locals,
+            libraries: Vec::new(),
         };
         if binary.section(".debug_info").is_empty() {
             return Err(binary.no_types(""));
@@ -238,15 +232,15 @@ fn place(at: u64) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
 
-/// Opens a file without waiting, in case it is a pipe.
-fn open(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
+/// Returns the error for a file that is no program, or a damaged one.
+fn unreadable(path: &Path, reason: &dyn Display) -> Error {
+    Error::Unreadable {
+        path: path.to_owned(),
+        reason: reason.to_string(),
+    }
 }
 
-/// Decompresses a section.
+/// Decompresses a section, whose size was checked.
 fn decompressed(
     compressed: &[u8],
     header: Option<&CompressionHeader64<Endianness>>,
@@ -258,17 +252,12 @@ fn decompressed(
             "its debug information is compressed by zstd: link it with `--compress-debug-sections=zlib`, or without it",
         );
     }
-    let size = header.ch_size(endian);
-    let most = (compressed.len() as u64).saturating_mul(MOST_COMPRESSED);
-    if size > most.min(LARGEST_SECTION) {
-        return Err("a compressed section claims to be larger than it can be");
-    }
-    decompress_to_vec_zlib_with_limit(compressed, place(size))
+    decompress_to_vec_zlib_with_limit(compressed, place(header.ch_size(endian)))
         .map_err(|_| "a compressed section is damaged")
 }
 
 /// Reads bytes of a file. Memory is taken as they come, since a file may claim more than it has.
-fn bytes(file: &File, start: u64, size: u64) -> std::io::Result<Vec<u8>> {
+fn bytes(file: &File, start: u64, size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut reader = At { file, at: start }.take(size);
     reader.read_to_end(&mut bytes)?;
@@ -282,8 +271,8 @@ struct At<'a> {
     at: u64,
 }
 
-impl std::io::Read for At<'_> {
-    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+impl io::Read for At<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(to, self.at)?;
         self.at += u64::try_from(read).unwrap_or_default();
         Ok(read)

@@ -1,14 +1,14 @@
-//! Functions on the stack of a thread that polls a task.
+//! Functions on the stacks of threads.
 
 use diagnosis::Process;
-use diagnosis::threads::{StillThread, Unwinder};
+use diagnosis::threads::{Call, StillThread, Unwinder};
 use gimli::{Dwarf, EndianSlice, LittleEndian};
 
 use crate::binary::Binary;
 use crate::memory::Memory;
 use crate::model::{Frame, Stage};
 use crate::names;
-use crate::pass::Bytes;
+use crate::pass::{Bytes, Place};
 use crate::types::Line;
 
 /// Bytes of a stack that are read above and below its pointer: the pointer moves between two stops.
@@ -21,37 +21,43 @@ const MOST_FRAMES: usize = 64;
 /// Part of the names of tokio's functions for a task.
 const TASK: &str = "tokio::runtime::task::";
 
-/// Asks for the stack of a thread.
-pub(crate) fn ask(memory: &Memory, thread: &StillThread) {
-    let [_, stack, ..] = thread.registers;
-    memory.ask(&(stack.saturating_sub(BELOW)..stack.saturating_add(ABOVE)));
+/// A function on a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) line: Option<Line>,
 }
 
-/// Names functions on the stacks of a process.
+/// Finds and names the functions on the stacks of a process.
 pub(crate) struct Calls<'a> {
+    pub(crate) pid: u32,
     unwinder: Unwinder,
     names: Option<addr2line::Context<Bytes<'a>>>,
-    bias: u64,
 }
 
 impl<'a> Calls<'a> {
-    pub(crate) fn new(binary: &'a Binary, pid: u32, bias: u64) -> Self {
+    pub(crate) fn new(binary: &'a Binary, pid: u32) -> Self {
         let section = |id: gimli::SectionId| {
             Ok::<_, gimli::Error>(EndianSlice::new(binary.section(id.name()), LittleEndian))
         };
-        let mut unwinder = Unwinder::new(Process::of(pid));
-        unwinder.look();
         Self {
-            unwinder,
+            pid,
+            unwinder: Unwinder::new(Process::of(pid)),
             names: Dwarf::load(section)
                 .ok()
                 .and_then(|dwarf| addr2line::Context::from_dwarf(dwarf).ok()),
-            bias,
         }
     }
 
-    /// Returns the functions within the poll of a task, from the outermost inwards.
-    pub(crate) fn of_task(&mut self, memory: &Memory, thread: &StillThread) -> Vec<Frame> {
+    /// Looks for libraries that the process has loaded since.
+    pub(crate) fn look(&mut self) {
+        self.unwinder.look();
+    }
+
+    /// Returns the calls on the stack of a thread, the innermost first, as far as its memory is known.
+    pub(crate) fn stack(&mut self, memory: &Memory, thread: &StillThread) -> Vec<Call> {
+        let [_, stack, ..] = thread.registers;
+        memory.ask(&(stack.saturating_sub(BELOW)..stack.saturating_add(ABOVE)));
         let word = |address: u64| {
             let mut bytes = [0; 8];
             for (offset, byte) in (0..).zip(&mut bytes) {
@@ -59,32 +65,29 @@ impl<'a> Calls<'a> {
             }
             Some(u64::from_ne_bytes(bytes))
         };
-        let mut functions = Vec::new();
-        for address in self.unwinder.callers(thread.registers, word) {
-            functions.extend(self.at(address as u64));
-        }
-        // The innermost come first.
-        let is_poll = |name: &str| name.contains(TASK) && name.contains("poll");
-        let polls = functions.iter().position(|(name, _)| is_poll(name));
-        functions.truncate(polls.unwrap_or(functions.len()));
-        functions.reverse();
-        let left_out = functions.len().saturating_sub(MOST_FRAMES);
-        let mut frames = Vec::new();
-        for (depth, (future, line)) in functions.into_iter().skip(left_out).enumerate() {
-            frames.push(Frame {
-                depth,
-                future,
-                line,
-                begins: None,
-                stage: Stage::Called,
-            });
-        }
-        frames
+        self.unwinder.calls(thread.registers, word)
     }
 
-    /// Returns the functions at an address, the innermost first.
-    fn at(&self, address: u64) -> Vec<(String, Option<Line>)> {
-        let linked = address.wrapping_sub(self.bias);
+    /// Returns the functions within the poll of a task, from the outermost inwards.
+    pub(crate) fn of_task(
+        &mut self,
+        memory: &Memory,
+        thread: &StillThread,
+        bias: u64,
+    ) -> Vec<Frame> {
+        let mut functions = Vec::new();
+        for call in self.stack(memory, thread) {
+            functions.extend(self.functions(call.address.wrapping_sub(bias)));
+        }
+        let is_poll =
+            |function: &Function| function.name.contains(TASK) && function.name.contains("poll");
+        let polls = functions.iter().position(is_poll);
+        functions.truncate(polls.unwrap_or(functions.len()));
+        frames(functions)
+    }
+
+    /// Returns the functions at an address of the program as linked, the innermost first.
+    pub(crate) fn functions(&self, linked: u64) -> Vec<Function> {
         let mut functions = Vec::new();
         let Some(names) = &self.names else {
             return functions;
@@ -110,9 +113,32 @@ impl<'a> Calls<'a> {
                 })
             });
             if let Some(name) = name {
-                functions.push((names::of_function(&name), line));
+                let name = names::of_function(&name);
+                functions.push(Function { name, line });
             }
         }
         functions
     }
+
+    /// Returns where the unit begins that describes the code at an address of the program as linked.
+    pub(crate) fn unit(&self, linked: u64) -> Option<Place> {
+        let unit = self.names.as_ref()?.find_dwarf_and_unit(linked);
+        Some(unit.skip_all_loads()?.header.debug_info_offset()?.0)
+    }
+}
+
+/// Turns functions, the innermost first, into frames from the outermost inwards.
+pub(crate) fn frames(mut functions: Vec<Function>) -> Vec<Frame> {
+    functions.truncate(MOST_FRAMES);
+    let mut frames = Vec::new();
+    for (depth, function) in functions.into_iter().rev().enumerate() {
+        frames.push(Frame {
+            depth,
+            future: function.name,
+            line: function.line,
+            begins: None,
+            stage: Stage::Called,
+        });
+    }
+    frames
 }

@@ -45,6 +45,16 @@ pub enum Error {
         "the debug information does not describe {0}: the program does not use tokio's runtime, or tokio was built without `debug = true`"
     )]
     NoRuntime(&'static str),
+    /// Tokio is in a library that the process has loaded.
+    #[error(
+        "tokio is in the shared library {0}: its tasks are only read if it is linked into the program itself"
+    )]
+    InLibrary(String),
+    /// The program has copies of tokio whose tasks cannot be told apart.
+    #[error(
+        "the program has copies of tokio whose lists of tasks differ: build it with one version of tokio"
+    )]
+    Copies,
     /// A field by which tokio's tasks are found is missing.
     #[error(
         "type {type_name} has no field `{field}` on the way {path}: this version of tokio is not known here"

@@ -11,7 +11,7 @@ use gimli::{DebugInfoOffset, Dwarf, EndianSlice, LittleEndian, Unit, constants a
 
 use crate::Error;
 use crate::binary::Binary;
-use crate::pass::{Bytes, Drops, Found, Pass, Place, TaskFunction, ThreadLocal, hash};
+use crate::pass::{Bytes, Drops, Found, Pass, Place, TaskFunction, ThreadLocal, hash, reference};
 
 /// Most units that are kept at hand: each has a table of forms.
 const MOST_UNITS: usize = 256;
@@ -85,8 +85,11 @@ impl<'a> Index<'a> {
             }
         }
         binary.give_back();
-        index.finish(is_split)?;
-        Ok(index)
+        match (index.finish(is_split), binary.libraries.first()) {
+            (Ok(()), _) => Ok(index),
+            (Err(_), Some(library)) => Err(Error::InLibrary(library.clone())),
+            (Err(error), None) => Err(error),
+        }
     }
 
     fn finish(&mut self, is_split: bool) -> Result<(), Error> {
@@ -183,6 +186,21 @@ impl<'a> Index<'a> {
         Some(self.dwarf.attr_string(&unit, name).ok()?.slice())
     }
 
+    /// Returns the place to which an attribute of the entry at a place refers.
+    pub(crate) fn reference(&self, place: Place, attribute: gimli::DwAt) -> Option<Place> {
+        let unit = self.unit(place)?;
+        let entry = unit
+            .entry(DebugInfoOffset(place).to_unit_offset(&unit.header)?)
+            .ok()?;
+        reference(&unit, &entry.attr_value(attribute)?)
+    }
+
+    /// Returns the place of what the entry at a place is a copy of, or declares.
+    pub(crate) fn origin(&self, place: Place) -> Option<Place> {
+        let of = self.reference(place, dw::DW_AT_abstract_origin);
+        of.or_else(|| self.reference(place, dw::DW_AT_specification))
+    }
+
     /// Returns whether a type of this name has a method `poll`.
     pub(crate) fn is_polled(&self, name: &str) -> bool {
         self.futures.contains(&hash(name.as_bytes()))
@@ -211,6 +229,11 @@ impl<'a> Index<'a> {
     /// Returns tokio's thread-local contexts.
     pub(crate) fn contexts(&self) -> &[ThreadLocal] {
         &self.found.contexts
+    }
+
+    /// Returns the thread-local variables with the `LocalSet` that a thread runs.
+    pub(crate) fn local_sets(&self) -> &[ThreadLocal] {
+        &self.found.local_sets
     }
 
     /// Returns the types `Cell<T, S>`.

@@ -86,6 +86,8 @@ pub(crate) struct Kinds {
     waits: HashMap<&'static str, Wait>,
     deadlines: HashMap<&'static str, FieldPath>,
     sets: HashMap<&'static str, Set>,
+    owners: HashMap<&'static str, FieldPath>,
+    handles: HashMap<&'static str, FieldPath>,
     holders: HashMap<&'static str, Holder>,
 }
 
@@ -130,6 +132,14 @@ impl Kinds {
                         kinds.sets.insert(path, Set { first, next, item });
                     }
                 }
+                ("Owners", [_, list, ..]) => {
+                    let list = field_path(list);
+                    kinds.owners.extend(list.map(|list| (path, list)));
+                }
+                ("Handles", [_, task, ..]) => {
+                    let task = field_path(task);
+                    kinds.handles.extend(task.map(|task| (path, task)));
+                }
                 ("Holders", [_, holds, resource, live_if, out, left, ..]) => {
                     let Some(resource) = field_path(resource) else {
                         continue;
@@ -173,6 +183,16 @@ impl Kinds {
         self.sets.get(path)
     }
 
+    /// Returns the field with the list of the tasks that a future polls.
+    pub(crate) fn tasks(&self, path: &str) -> Option<&FieldPath> {
+        self.owners.get(path)
+    }
+
+    /// Returns the field with the task whose result a value can take.
+    pub(crate) fn handle(&self, path: &str) -> Option<&FieldPath> {
+        self.handles.get(path)
+    }
+
     pub(crate) fn holder(&self, path: &str) -> Option<&Holder> {
         self.holders.get(path)
     }
@@ -194,7 +214,12 @@ mod tests {
             .filter(|line| line.starts_with("| `"))
             .count();
         assert_eq!(
-            KINDS.waits.len() + KINDS.deadlines.len() + KINDS.sets.len() + KINDS.holders.len(),
+            KINDS.waits.len()
+                + KINDS.deadlines.len()
+                + KINDS.sets.len()
+                + KINDS.owners.len()
+                + KINDS.handles.len()
+                + KINDS.holders.len(),
             rows
         );
     }

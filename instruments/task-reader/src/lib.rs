@@ -27,6 +27,7 @@
 compile_error!("task-reader reads processes of 64-bit Linux");
 
 mod binary;
+mod blocked;
 mod calls;
 mod contained;
 mod drops;
@@ -34,6 +35,7 @@ mod error;
 mod graph;
 mod index;
 mod kinds;
+mod libraries;
 mod locals;
 mod machine;
 mod mapped;
@@ -46,6 +48,7 @@ mod reader;
 mod report;
 mod runtime;
 mod shadowed;
+mod sockets;
 mod sums;
 mod svg;
 mod task_type;

@@ -19,7 +19,7 @@ pub struct Snapshot {
     pub over: Duration,
     /// Runtimes of the process, in which a thread was.
     pub runtimes: Vec<Flavor>,
-    /// Tasks, by runtime and in the order of their lists.
+    /// Futures in `block_on`, then tasks by runtime and in the order of their lists.
     pub tasks: Vec<Task>,
     /// Locks, channels and the like that tasks wait for, those with the most waiters first.
     pub resources: Vec<Resource>,
@@ -47,7 +47,7 @@ pub struct Standstill {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Task {
-    /// Tokio's number of the task, which is never used twice; 0 if it could not be read.
+    /// Tokio's number of the task, which is never used twice; 0 if it could not be read, or in `block_on`.
     pub id: u64,
     /// Number of its runtime, as an index of [`Snapshot::runtimes`].
     pub runtime: usize,
@@ -57,12 +57,17 @@ pub struct Task {
     pub stayed: u32,
     /// Number of the thread that polls it.
     pub thread: Option<i32>,
+    /// True for a future that its thread polls in `block_on`: it is in no list, and nobody has spawned it.
+    pub in_block_on: bool,
     /// Its future.
     pub future: String,
     /// Line with which the source of its future begins, for an `async fn` or block.
     pub begins: Option<Line>,
     /// Line that spawned it, where tokio notes it: in programs that are built with `--cfg tokio_unstable`.
     pub spawned_at: Option<Line>,
+    /// Time since it was woken, for a task that is ready, where tokio notes it: if it is built with `--cfg tokio_unstable`, and
+    /// its runtime with `track_task_schedule_latency`.
+    pub ready_for: Option<Duration>,
     /// Futures from the outermost inwards; for a running task, functions on its thread's stack.
     pub frames: Vec<Frame>,
     /// Things that it waits for: several, if it polls several futures.
@@ -87,7 +92,7 @@ pub enum State {
     Ready,
     /// Polled by a thread at this moment: its futures cannot be read, but the thread's stack.
     Running,
-    /// Over.
+    /// Over. Somebody keeps its handle and has not taken its result.
     Finished,
     /// Its state cannot be read.
     Unknown,
@@ -140,6 +145,9 @@ pub struct Wait {
     pub waits_for: String,
     /// Line of the program's own code, or of the crate that is the nearest to it, that waits.
     pub line: Option<Line>,
+    /// Other end of its socket, or the port at which it listens. Hosts other than this machine are numbered, anew in each
+    /// snapshot, and a client has no address.
+    pub peer: Option<String>,
     /// Index in [`Snapshot::resources`].
     pub resource: Option<usize>,
     /// It was given what it waits for, and was not polled since.
@@ -147,6 +155,9 @@ pub struct Wait {
     /// Amount of the resource that it was given already, such as permits.
     #[serde(skip)]
     pub(crate) has: u64,
+    /// Descriptor of its socket.
+    #[serde(skip)]
+    pub(crate) descriptor: Option<u64>,
     /// Address of the resource.
     #[serde(skip)]
     pub(crate) address: Option<u64>,

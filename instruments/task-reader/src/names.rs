@@ -80,6 +80,14 @@ pub(crate) fn of_function(name: &str) -> String {
     printable(name.replace("::{{closure}}", "").as_bytes())
 }
 
+/// Returns the last name in a function's path, without arguments and without the compiler's parts.
+pub(crate) fn last(name: &str) -> &str {
+    let mut parts = parts(name).into_iter().rev();
+    let last = parts.find(|part| !part.starts_with(['{', '<']));
+    last.and_then(|last| last.split('<').next())
+        .unwrap_or_default()
+}
+
 /// Shortens type arguments to the last part of each path: `<u64, alloc::string::String>` becomes `<u64, String>`.
 fn short_arguments(arguments: &str) -> String {
     let mut short = String::new();

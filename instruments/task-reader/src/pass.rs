@@ -112,6 +112,8 @@ pub(crate) struct Found {
     /// Places of `Pin<&mut Self>` of methods called `poll`.
     pub(crate) polled: Vec<Place>,
     pub(crate) contexts: Vec<ThreadLocal>,
+    /// Thread-local variables with the `LocalSet` that the thread runs.
+    pub(crate) local_sets: Vec<ThreadLocal>,
     pub(crate) cells: Vec<Place>,
     pub(crate) trailers: Vec<Place>,
     /// Functions behind `async fn`s and blocks.
@@ -144,6 +146,12 @@ enum Within {
     Contexts,
     /// `tokio::runtime::context::CONTEXT`, or deeper.
     Context,
+    /// `tokio::task`
+    Tasks,
+    /// `tokio::task::local`
+    Local,
+    /// `tokio::task::local::CURRENT`, or deeper.
+    LocalSet,
 }
 
 impl Within {
@@ -151,6 +159,9 @@ impl Within {
         match (self, name) {
             (Self::Other, b"tokio") if is_outermost => Self::Tokio,
             (Self::Tokio, b"runtime") => Self::Runtime,
+            (Self::Tokio, b"task") => Self::Tasks,
+            (Self::Tasks, b"local") => Self::Local,
+            (Self::Local, b"CURRENT") | (Self::LocalSet, _) => Self::LocalSet,
             (Self::Runtime, b"task") => Self::Task,
             (Self::Runtime, b"context") => Self::Contexts,
             (Self::Task, b"raw") => Self::Raw,
@@ -286,7 +297,8 @@ impl<'p, 'a> Pass<'p, 'a> {
                     }
                 }
                 dw::DW_TAG_variable
-                    if function.is_none() && (depth == 1 || within == Within::Context) =>
+                    if function.is_none()
+                        && (depth == 1 || matches!(within, Within::Context | Within::LocalSet)) =>
                 {
                     let read = self.read(&mut entries, wanted)?;
                     self.variable(&read, within)?;
@@ -374,12 +386,17 @@ impl<'p, 'a> Pass<'p, 'a> {
         let (Some(location), Some(type_at)) = (read.location, read.type_at) else {
             return Ok(());
         };
-        if within == Within::Context {
+        let thread_locals = match within {
+            Within::Context => Some(&mut self.found.contexts),
+            Within::LocalSet => Some(&mut self.found.local_sets),
+            _ => None,
+        };
+        if let Some(thread_locals) = thread_locals {
             let mut operations = gimli::Expression(location).operations(self.unit.encoding());
             if let Some(Operation::UnsignedConstant { value }) = operations.next()?
                 && let Some(Operation::TLS) = operations.next()?
             {
-                self.found.contexts.push(ThreadLocal {
+                thread_locals.push(ThreadLocal {
                     type_at,
                     offset: value,
                 });

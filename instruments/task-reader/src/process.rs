@@ -24,6 +24,11 @@ impl Process {
         self.0 == std::process::id()
     }
 
+    /// Returns the process as those know it who look at threads.
+    pub(crate) fn diagnosis(self) -> diagnosis::Process {
+        diagnosis::Process::of(self.0)
+    }
+
     /// Returns the path of a file that the kernel keeps for the process.
     pub(crate) fn path(self, file: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{file}", self.0))
@@ -55,7 +60,7 @@ impl Process {
 
     /// Stops all threads, but the calling one, for as long as `pieces` are copied.
     pub(crate) fn stand_still(self, pieces: &mut [Piece]) -> Result<Standstill, Error> {
-        let process = diagnosis::Process::of(self.0);
+        let process = self.diagnosis();
         Standstill::of(process, pieces).map_err(|reason| match reason.raw_os_error() {
             Some(libc::ESRCH | libc::ENOENT) => Error::NoProcess(self.0),
             Some(error) if self.is_this() => Error::Refused(why_refused(process, error)),

@@ -1,24 +1,29 @@
 //! Takes snapshots of processes.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::time::Duration;
 
-use diagnosis::threads::StillThread;
-
 use crate::Error;
-use crate::calls::{self, Calls};
+use crate::blocked::{BlockOns, Found};
+use crate::calls::Calls;
 use crate::drops::Drops;
 use crate::graph;
 use crate::index::Index;
 use crate::memory::Memory;
 use crate::model::{Snapshot, Standstill, State, Task};
 use crate::process::Process;
-use crate::runtime::{self, Lists, Runtime};
+use crate::runtime::{self, Context, Listed, Lists, Runtime};
 use crate::shadowed::Bodies;
+use crate::sockets;
 use crate::task_type::TaskTypes;
 use crate::tell;
 use crate::types::Types;
-use crate::value::Reading;
+use crate::value::{Reading, Value};
 use crate::walk::Walker;
+
+/// Most threads in `block_on` whose stacks are read.
+const MOST_STACKS: usize = 64;
 
 /// Most stops of a snapshot: a list may be locked at one moment, and memory may come into question that was not copied.
 const MOST_STOPS: u32 = 5;
@@ -28,6 +33,9 @@ pub struct Reader<'i, 'a> {
     types: Types<'i, 'a>,
     task_types: TaskTypes,
     bodies: Bodies,
+    /// Those of the process that was read last.
+    calls: RefCell<Option<Calls<'a>>>,
+    block_ons: RefCell<BlockOns<'a>>,
 }
 
 impl std::fmt::Debug for Reader<'_, '_> {
@@ -47,6 +55,8 @@ impl<'i, 'a> Reader<'i, 'a> {
             types,
             task_types,
             bodies: Bodies::default(),
+            calls: RefCell::default(),
+            block_ons: RefCell::default(),
         }
     }
 
@@ -68,13 +78,21 @@ impl<'i, 'a> Reader<'i, 'a> {
             memory: &memory,
             bias,
         };
+        let mut calls = self.calls.borrow_mut();
+        if calls.as_ref().is_none_or(|calls| calls.pid != pid) {
+            *calls = None;
+        }
+        let calls = calls.get_or_insert_with(|| Calls::new(self.types.index.binary, pid));
+        calls.look();
         let walker = Walker::new(&reading, &self.bodies);
         let drops = Drops::default();
         let mut standstill = Standstill::default();
         let first = process.stand_still(&mut [])?;
         standstill.add(first.took);
         // This walk reads what changes meanwhile: it only finds out what to copy.
-        drop(self.attempt(&walker, &drops, process, &first.threads)?);
+        let walked = self.attempt(&walker, &drops, calls, process, &first)?;
+        let sockets = sockets::numbers(process, &walked.tasks);
+        drop(walked);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
             let mut pieces = memory.wanted();
@@ -83,29 +101,24 @@ impl<'i, 'a> Reader<'i, 'a> {
             standstill.add(still.took);
             standstill.bytes = memory.kept();
             moving = still.moving;
-            let read = self.attempt(&walker, &drops, process, &still.threads)?;
+            let read = self.attempt(&walker, &drops, calls, process, &still)?;
             let is_complete = !read.lists.is_locked && !memory.has_missing();
             attempt = Some(read);
             if is_complete {
                 break;
             }
         }
-        let Some(Attempt {
-            runtimes,
-            lists,
-            mut tasks,
-            threads,
-            blocked_on,
-        }) = attempt
-        else {
+        let Some(attempt) = attempt else {
             return Err(Error::NoProcess(pid));
         };
-        self.add_calls(pid, bias, &memory, &threads, &mut tasks);
-        let mut not_seen = not_seen(&lists, &tasks, &memory, moving, blocked_on);
-        if runtimes.is_empty() {
-            not_seen
-                .push("any task: no thread of the process is in a runtime of tokio.".to_owned());
+        let mut not_seen = not_seen(&attempt, &memory, moving);
+        for library in &self.types.index.binary.libraries {
+            not_seen.push(format!(
+                "tasks of the tokio in the shared library {library}."
+            ));
         }
+        let (runtimes, mut tasks) = (attempt.runtimes, attempt.tasks);
+        sockets::add_peers(process, &mut tasks, &sockets);
         let resources = graph::resources(&mut tasks);
         let circles = graph::circles(&tasks, &resources);
         Ok(Snapshot {
@@ -123,59 +136,102 @@ impl<'i, 'a> Reader<'i, 'a> {
 
     fn attempt(
         &self,
-        walker: &Walker<'_, '_, '_, '_>,
+        walker: &Walker<'_, '_, '_, 'a>,
         drops: &Drops,
+        calls: &mut Calls<'a>,
         process: Process,
-        threads: &[StillThread],
+        still: &diagnosis::threads::Standstill,
     ) -> Result<Attempt, Error> {
-        let (runtimes, contexts) = runtime::runtimes(walker.reading, threads)?;
-        let lists = runtime::tasks(walker.reading, &runtimes, process)?;
-        let mut tasks: Vec<Task> = Vec::new();
-        let polled = runtime::polled(walker.reading, &contexts);
-        for listed in &lists.tasks {
-            let mut task = tell::task(walker, &self.task_types, drops, *listed);
+        let (reading, threads) = (walker.reading, &still.threads[..]);
+        let (runtimes, contexts) = runtime::runtimes(reading, threads)?;
+        let mut lists = runtime::tasks(reading, &runtimes, process)?;
+        // Lists of tasks that futures poll, and finished tasks whose results they have, with the runtimes of these futures.
+        let mut finished: Vec<(Value, usize)> = Vec::new();
+        let mut local_lists: Vec<(Value, usize)> = Vec::new();
+        for (tid, list) in runtime::local_sets(reading, threads) {
+            let context = contexts.iter().find(|context| context.tid == tid);
+            let runtime = context.and_then(|context| context.runtime);
+            local_lists.push((list, runtime.unwrap_or_default()));
+        }
+        let (mut tasks, mut unseen): (Vec<Task>, usize) = (Vec::new(), 0);
+        let polled = runtime::polled(reading, &contexts);
+        let mut blocked_on = runtime::blocked_on(reading, &contexts);
+        // A task may call `block_on` within `block_in_place`.
+        for (_, context) in &polled {
+            if !blocked_on.iter().any(|(other, _)| other.tid == context.tid) {
+                blocked_on.push((*context, false));
+            }
+        }
+        for (context, is_certain) in blocked_on.iter().take(MOST_STACKS) {
+            let thread = threads.iter().find(|thread| thread.tid == context.tid);
+            let mut block_ons = self.block_ons.borrow_mut();
+            let found = thread.map(|thread| block_ons.of_thread(reading, calls, thread));
+            let Found {
+                futures,
+                unseen: places,
+            } = found.unwrap_or_default();
+            unseen += places.max(usize::from(*is_certain && futures.is_empty()));
+            for future in futures {
+                let runtime = context.runtime.unwrap_or_default();
+                let told = tell::blocked(walker, &self.task_types, drops, future, runtime);
+                local_lists.extend(told.lists.into_iter().map(|list| (list, runtime)));
+                finished.extend(told.finished.into_iter().map(|task| (task, runtime)));
+                tasks.push(told.task);
+            }
+        }
+        unseen += blocked_on.len().saturating_sub(MOST_STACKS);
+        let (mut next, mut known) = (0, HashSet::new());
+        loop {
+            for (list, runtime) in local_lists.drain(..) {
+                if known.insert(list.address) {
+                    lists.add(reading, list, runtime)?;
+                }
+            }
+            let Some(listed) = lists.tasks.get(next) else {
+                break;
+            };
+            next += 1;
+            let told = tell::task(walker, &self.task_types, drops, *listed);
+            let (mut task, runtime) = (told.task, listed.runtime);
+            local_lists.extend(told.lists.into_iter().map(|list| (list, runtime)));
+            finished.extend(told.finished.into_iter().map(|task| (task, runtime)));
+            if task.state == State::Ready
+                && let Some(runtime) = runtimes.get(runtime)
+            {
+                task.ready_for = runtime::ready_for(reading, listed.header, runtime, still.began);
+            }
             if task.state == State::Running {
-                let thread = polled.iter().find(|(id, _)| *id == task.id);
-                task.thread = thread.map(|(_, tid)| *tid);
+                // Copies of tokio count their tasks each.
+                let copy = runtimes.get(runtime).map(|runtime| runtime.copy);
+                let is_own = |(id, context): &&(u64, Context)| {
+                    *id == task.id && copy.is_none_or(|copy| context.copy == copy)
+                };
+                task.thread = polled.iter().find(is_own).map(|(_, context)| context.tid);
                 let thread = threads
                     .iter()
                     .find(|thread| Some(thread.tid) == task.thread);
                 if let Some(thread) = thread {
-                    calls::ask(walker.reading.memory, thread);
+                    task.frames = calls.of_task(reading.memory, thread, reading.bias);
+                }
+                if task.frames.is_empty() {
+                    task.not_seen.push("the stack of its thread".to_owned());
                 }
             }
             tasks.push(task);
+        }
+        let mut known: HashSet<u64> = tasks.iter().map(|task| task.address).collect();
+        for (header, runtime) in finished {
+            if known.insert(header.address) {
+                let listed = Listed { header, runtime };
+                tasks.push(tell::task(walker, &self.task_types, drops, listed).task);
+            }
         }
         Ok(Attempt {
             runtimes,
             lists,
             tasks,
-            threads: threads.to_vec(),
-            blocked_on: runtime::blocked_on(walker.reading, &contexts),
+            unseen,
         })
-    }
-
-    /// Adds what the threads do that poll the running tasks.
-    fn add_calls(
-        &self,
-        pid: u32,
-        bias: u64,
-        memory: &Memory,
-        threads: &[StillThread],
-        tasks: &mut [Task],
-    ) {
-        let mut calls = None;
-        for task in tasks.iter_mut().filter(|task| task.state == State::Running) {
-            let thread = threads
-                .iter()
-                .find(|thread| Some(thread.tid) == task.thread);
-            let Some(thread) = thread else { continue };
-            let calls = calls.get_or_insert_with(|| Calls::new(self.types.index.binary, pid, bias));
-            task.frames = calls.of_task(memory, thread);
-            if task.frames.is_empty() {
-                task.not_seen.push("the stack of its thread".to_owned());
-            }
-        }
     }
 }
 
@@ -184,9 +240,8 @@ struct Attempt {
     runtimes: Vec<Runtime>,
     lists: Lists,
     tasks: Vec<Task>,
-    threads: Vec<StillThread>,
-    /// Number of threads in `block_on`, if it is known.
-    blocked_on: Option<usize>,
+    /// Number of futures in `block_on` that were not found.
+    unseen: usize,
 }
 
 impl Standstill {
@@ -197,23 +252,19 @@ impl Standstill {
 }
 
 /// Says what a snapshot does not show.
-fn not_seen(
-    lists: &Lists,
-    tasks: &[Task],
-    memory: &Memory,
-    moving: usize,
-    blocked_on: Option<usize>,
-) -> Vec<String> {
-    let threads = match blocked_on {
-        Some(1) => " of 1 thread".to_owned(),
-        Some(threads) => format!(" of {threads} threads"),
-        None => String::new(),
-    };
+fn not_seen(attempt: &Attempt, memory: &Memory, moving: usize) -> Vec<String> {
+    let Attempt { lists, tasks, .. } = attempt;
     let mut not_seen = Vec::new();
-    if blocked_on != Some(0) {
-        not_seen.push(format!(
-            "the futures{threads} in `block_on`, such as that of `main`, and tasks of a `LocalSet`: they are in no list."
-        ));
+    let block_on = "in `block_on`, such as that of `main`, and tasks of a `LocalSet` there: the program does not say where on the stack";
+    match attempt.unseen {
+        0 => {}
+        1 => not_seen.push(format!("the future of 1 thread {block_on} it lies.")),
+        unseen => not_seen.push(format!(
+            "the futures of {unseen} threads {block_on} they lie."
+        )),
+    }
+    if attempt.runtimes.is_empty() && tasks.is_empty() {
+        not_seen.push("any task: no thread of the process is in a runtime of tokio.".to_owned());
     }
     let running = tasks.iter().filter(|task| task.state == State::Running);
     match running.count() {

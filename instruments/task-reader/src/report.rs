@@ -33,7 +33,7 @@ pub struct Report {
     pub seconds: f64,
     /// Runtimes of the process, in which a thread was.
     pub runtimes: Vec<Flavor>,
-    /// Number of all tasks.
+    /// Number of all tasks, without futures in `block_on`.
     pub tasks: usize,
     /// Part of a function's name that the shown tasks have in their stacks, if others are left out.
     pub of: Option<String>,
@@ -61,10 +61,16 @@ pub struct Group {
     pub stayed: usize,
     /// State in the runtime.
     pub state: State,
+    /// True for futures that their threads poll in `block_on`: they are no tasks, and have no numbers.
+    pub in_block_on: bool,
     /// Future of the task.
     pub future: String,
     /// Line with which the source of the future begins, for an `async fn` or block.
     pub begins: Option<Line>,
+    /// Lines that spawned them, where tokio notes it; none if there are more than a few.
+    pub spawned_at: Vec<Line>,
+    /// Longest time in seconds since one of them was woken, for tasks that are ready, where tokio notes it.
+    pub ready_for: Option<f64>,
     /// Futures from the outermost inwards.
     pub stack: Vec<Level>,
     /// Tokio's numbers of the tasks.
@@ -98,6 +104,8 @@ pub struct WaitsFor {
     pub kind: &'static str,
     /// The same as a phrase.
     pub waits_for: String,
+    /// Other end of the socket, or the port at which it listens, if that is the same for all tasks of the group.
+    pub peer: Option<String>,
     /// It was given what it waits for, and was not polled since.
     pub is_given: bool,
 }
@@ -120,8 +128,12 @@ pub struct Holds {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct TaskRef {
-    /// Tokio's number.
+    /// Tokio's number; 0 for a future in `block_on`.
     pub id: u64,
+    /// Thread that polls it: always known in `block_on`.
+    pub thread: Option<i32>,
+    /// True for a future that its thread polls in `block_on`.
+    pub in_block_on: bool,
     /// Its future.
     pub future: String,
     /// State in the runtime.
@@ -229,7 +241,11 @@ impl Report {
             snapshots: snapshot.snapshots,
             seconds: snapshot.over.as_secs_f64(),
             runtimes: snapshot.runtimes.clone(),
-            tasks: snapshot.tasks.len(),
+            tasks: snapshot
+                .tasks
+                .iter()
+                .filter(|task| !task.in_block_on)
+                .count(),
             of: of.map(str::to_owned),
             groups,
             resources,
@@ -257,17 +273,43 @@ impl Group {
             count: tasks.len(),
             stayed: stayed.count(),
             state: first.state,
+            in_block_on: first.in_block_on,
             future: first.future.clone(),
             begins: first.begins.clone(),
-            stack: stack(first),
-            ids: tasks.iter().map(|task| task.id).collect(),
+            spawned_at: spawned_at(tasks),
+            ready_for: tasks
+                .iter()
+                .filter_map(|task| task.ready_for)
+                .max()
+                .map(|longest| longest.as_secs_f64()),
+            stack: stack(tasks, first),
+            ids: tasks
+                .iter()
+                .filter(|task| !task.in_block_on)
+                .map(|task| task.id)
+                .collect(),
             threads: tasks.iter().filter_map(|task| task.thread).collect(),
             not_seen: first.not_seen.clone(),
         })
     }
 }
 
-fn stack(task: &Task) -> Vec<Level> {
+/// Returns the lines that spawned tasks, if they are few.
+fn spawned_at(tasks: &[&Task]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for line in tasks.iter().filter_map(|task| task.spawned_at.as_ref()) {
+        if !lines.contains(line) {
+            lines.push(line.clone());
+        }
+        if lines.len() > MOST_LINES {
+            return Vec::new();
+        }
+    }
+    lines
+}
+
+/// Returns the stack that tasks have in common, with what the first of them waits for and holds.
+fn stack(tasks: &[&Task], task: &Task) -> Vec<Level> {
     let mut indents: Vec<usize> = Vec::new();
     let mut stack = Vec::new();
     for (number, frame) in task.frames.iter().enumerate() {
@@ -277,7 +319,18 @@ fn stack(task: &Task) -> Vec<Level> {
         // Frames are indented only where a future polls several.
         let indent = above + usize::from(siblings(&task.frames, number) > 1);
         indents.push(indent);
-        let waits = task.waits.iter().filter(|wait| wait.frame == number);
+        let mut waits = Vec::new();
+        for (at, wait) in task.waits.iter().enumerate() {
+            if wait.frame == number {
+                let is_common = |other: &&Task| {
+                    let other = other.waits.get(at).map(|wait| &wait.peer);
+                    other == Some(&wait.peer)
+                };
+                let mut waits_for = WaitsFor::new(wait);
+                waits_for.peer = waits_for.peer.filter(|_| tasks.iter().all(is_common));
+                waits.push(waits_for);
+            }
+        }
         let holds = task
             .holds
             .iter()
@@ -285,7 +338,7 @@ fn stack(task: &Task) -> Vec<Level> {
         stack.push(Level {
             frame: frame.clone(),
             indent,
-            waits: waits.map(WaitsFor::new).collect(),
+            waits,
             holds: holds.map(Holds::new).collect(),
         });
     }
@@ -313,6 +366,7 @@ impl WaitsFor {
         Self {
             kind: wait.kind,
             waits_for: wait.waits_for.clone(),
+            peer: wait.peer.clone(),
             is_given: wait.is_given,
         }
     }
@@ -333,13 +387,15 @@ impl TaskRef {
     fn new(task: &Task) -> Self {
         Self {
             id: task.id,
+            thread: task.thread,
+            in_block_on: task.in_block_on,
             future: task.future.clone(),
             state: task.state,
             stayed: task.stayed,
             waits_for: task
                 .waits
                 .iter()
-                .map(|wait| wait.waits_for.clone())
+                .map(|wait| WaitsFor::new(wait).phrase())
                 .collect(),
         }
     }
@@ -440,10 +496,10 @@ impl Snapshot {
     /// Returns groups of tasks with equal stacks, as indices of [`Snapshot::tasks`]: the largest first.
     pub fn groups(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut places: HashMap<(State, &str, &[Frame]), usize> = HashMap::new();
+        let mut places: HashMap<(State, bool, &str, &[Frame]), usize> = HashMap::new();
         for (number, task) in self.tasks.iter().enumerate() {
             let place = places
-                .entry((task.state, &task.future, &task.frames))
+                .entry((task.state, task.in_block_on, &task.future, &task.frames))
                 .or_insert_with(|| {
                     groups.push(Vec::new());
                     groups.len() - 1

@@ -4,12 +4,13 @@
 //! list of owned tasks. All fields are found by their names.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use diagnosis::threads::StillThread;
 
 use crate::Error;
 use crate::binary::ThreadLocals;
-use crate::pass::ThreadLocal;
+use crate::pass::{Place, ThreadLocal};
 use crate::process::Process;
 use crate::value::{Reach, Reading, Value};
 
@@ -27,6 +28,10 @@ const DEEPEST_CELLS: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runtime {
     owned: Value,
+    /// Number of its copy of tokio.
+    pub(crate) copy: usize,
+    /// Beginning of the times at which tasks are woken, by the system's monotonic clock, if it notes them.
+    woken_from: Option<Duration>,
     pub(crate) flavor: Flavor,
 }
 
@@ -55,6 +60,7 @@ pub(crate) struct Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     pub(crate) tasks: Vec<Listed>,
+    link: Option<Link>,
     /// Most tasks that are listed.
     pub(crate) most: usize,
     /// There are more.
@@ -66,92 +72,157 @@ pub(crate) struct Lists {
 /// Tokio's context of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
-    tid: i32,
+    pub(crate) tid: i32,
     value: Value,
+    /// Number of its copy of tokio.
+    pub(crate) copy: usize,
+    /// Number of the runtime that the thread is in.
+    pub(crate) runtime: Option<usize>,
 }
 
-/// Returns the contexts of threads, in a list for each variable that may be them.
+/// A thread-local variable in all threads.
+struct OfThreads {
+    /// True if the standard library keeps nothing around it.
+    is_bare: bool,
+    values: Vec<(i32, Value)>,
+}
+
+/// Returns the values that threads have of thread-local variables of tokio.
 ///
-/// The standard library describes a thread-local variable once for types that need no drop and once for others, and only
-/// one of both is used. The one with a state around it comes first.
-fn contexts(
+/// The standard library describes such a variable once for types that need no drop and once for others, and only one of
+/// both is used. The one with a state around it comes first.
+fn of_threads(
     reading: &Reading<'_, '_, '_>,
+    variables: &[ThreadLocal],
     threads: &[StillThread],
-) -> Result<Vec<Vec<Context>>, Error> {
-    let index = reading.types.index;
-    let Some(locals) = index.binary.thread_locals else {
-        return Err(Error::NoRuntime("tokio's thread-local variables"));
-    };
-    let mut variables: Vec<ThreadLocal> = index.contexts().to_vec();
-    let is_bare = |variable: &ThreadLocal| {
-        reading
-            .types
-            .get(variable.type_at)
-            .is_some_and(|of| of.path.starts_with("tokio::"))
-    };
-    variables.sort_by_key(is_bare);
-    let mut contexts = Vec::new();
+) -> Vec<OfThreads> {
+    let mut all = Vec::new();
     for variable in variables {
-        let mut of_variable = Vec::new();
+        let of = reading.types.get(variable.type_at);
+        let mut values = Vec::new();
         for thread in threads {
-            if let Some(address) = address(locals, *thread, variable) {
-                let value = Value {
-                    address,
-                    of: variable.type_at,
-                };
-                of_variable.push(Context {
-                    tid: thread.tid,
-                    value,
-                });
-            }
+            let locals = reading.types.index.binary.thread_locals;
+            let address = locals.and_then(|locals| address(locals, *thread, *variable));
+            values.extend(address.map(|address| {
+                let of = variable.type_at;
+                (thread.tid, Value { address, of })
+            }));
         }
-        contexts.push(of_variable);
+        all.push(OfThreads {
+            is_bare: of.is_some_and(|of| of.path.starts_with("tokio::")),
+            values,
+        });
     }
-    Ok(contexts)
+    all.sort_by_key(|variable| variable.is_bare);
+    all
 }
 
-/// Returns the runtimes that threads are in, each once, and the contexts of all threads.
+/// Returns the runtimes that threads are in, each once, and the contexts of all threads. If there are copies of tokio in the
+/// program, each has contexts of its own.
 pub(crate) fn runtimes(
     reading: &Reading<'_, '_, '_>,
     threads: &[StillThread],
 ) -> Result<(Vec<Runtime>, Vec<Context>), Error> {
+    let index = reading.types.index;
+    if index.binary.thread_locals.is_none() {
+        return Err(Error::NoRuntime("tokio's thread-local variables"));
+    }
+    let (mut runtimes, mut contexts): (Vec<Runtime>, Vec<Context>) = (Vec::new(), Vec::new());
     let mut missing = None;
-    for contexts in contexts(reading, threads)? {
-        let mut runtimes: Vec<Runtime> = Vec::new();
-        for context in &contexts {
-            // In tokio 1.x of before 2023 it is a field of the context itself.
-            let Some(handle) = reading.find(context.value, "handle", Reach::WithinValue) else {
-                missing = Some(no_field(reading, context.value, "handle", "CONTEXT.handle"));
-                continue;
-            };
-            // A thread that is in no runtime has none.
-            let Some(shared) = reading.find(handle, "shared", Reach::ThroughPointers) else {
-                continue;
-            };
-            let Some(owned) = reading.find(shared, "owned", Reach::WithinValue) else {
-                missing = Some(no_field(
-                    reading,
-                    shared,
-                    "owned",
-                    "CONTEXT.current.handle.shared.owned",
-                ));
-                continue;
-            };
-            if !runtimes
-                .iter()
-                .any(|other| other.owned.address == owned.address)
-            {
-                runtimes.push(Runtime {
-                    owned,
-                    flavor: flavor(reading, owned),
-                });
-            }
+    let variables = of_threads(reading, index.contexts(), threads);
+    for (copy, variable) in variables.into_iter().enumerate() {
+        if variable.is_bare && !runtimes.is_empty() {
+            break;
         }
-        if !runtimes.is_empty() {
-            return Ok((runtimes, contexts));
+        for (tid, value) in variable.values {
+            let shared = shared(reading, value).unwrap_or_else(|error| {
+                missing = Some(error);
+                None
+            });
+            let runtime = shared.map(|(shared, owned)| {
+                let is_known = |other: &Runtime| other.owned.address == owned.address;
+                runtimes.iter().position(is_known).unwrap_or_else(|| {
+                    let flavor = flavor(reading, owned);
+                    runtimes.push(Runtime {
+                        owned,
+                        copy,
+                        woken_from: woken_from(reading, shared),
+                        flavor,
+                    });
+                    runtimes.len() - 1
+                })
+            });
+            contexts.push(Context {
+                tid,
+                value,
+                copy,
+                runtime,
+            });
         }
     }
-    missing.map_or(Ok((Vec::new(), Vec::new())), Err)
+    match missing {
+        Some(error) if runtimes.is_empty() => Err(error),
+        _ => Ok((runtimes, contexts)),
+    }
+}
+
+/// Returns what the threads share of the runtime that one of them is in, and its list of tasks.
+fn shared(reading: &Reading<'_, '_, '_>, context: Value) -> Result<Option<(Value, Value)>, Error> {
+    // In tokio 1.x of before 2023 it is a field of the context itself.
+    let handle = reading.find(context, "handle", Reach::WithinValue);
+    let handle = handle.ok_or_else(|| no_field(reading, context, "handle", "CONTEXT.handle"))?;
+    // A thread that is in no runtime has none.
+    let Some(shared) = reading.find(handle, "shared", Reach::ThroughPointers) else {
+        return Ok(None);
+    };
+    let owned = reading.find(shared, "owned", Reach::WithinValue);
+    let path = "CONTEXT.current.handle.shared.owned";
+    owned
+        .map(|owned| Some((shared, owned)))
+        .ok_or_else(|| no_field(reading, shared, "owned", path))
+}
+
+fn woken_from(reading: &Reading<'_, '_, '_>, shared: Value) -> Option<Duration> {
+    let start = reading.find(shared, "schedule_latency_start", Reach::WithinValue)?;
+    let number = |name| reading.number(reading.find(start, name, Reach::WithinValue)?);
+    Some(
+        Duration::from_secs(number("tv_sec")?)
+            .saturating_add(Duration::from_nanos(number("tv_nsec")?)),
+    )
+}
+
+/// Returns for how long a task has been ready at a moment of the system's monotonic clock, if tokio notes it.
+pub(crate) fn ready_for(
+    reading: &Reading<'_, '_, '_>,
+    header: Value,
+    runtime: &Runtime,
+    at: Duration,
+) -> Option<Duration> {
+    let woken = reading.find(header, "scheduled_at", Reach::WithinValue)?;
+    let woken = reading.number(woken).filter(|woken| *woken != 0)?;
+    at.checked_sub(
+        runtime
+            .woken_from?
+            .checked_add(Duration::from_nanos(woken))?,
+    )
+}
+
+/// Returns the lists of the `LocalSet`s that threads run at the moment.
+pub(crate) fn local_sets(
+    reading: &Reading<'_, '_, '_>,
+    threads: &[StillThread],
+) -> Vec<(i32, Value)> {
+    let mut sets = Vec::new();
+    for variable in of_threads(reading, reading.types.index.local_sets(), threads) {
+        if variable.is_bare && !sets.is_empty() {
+            break;
+        }
+        for (tid, value) in variable.values {
+            let owned = reading.follow(value, &["ctx", "shared", "owned"]);
+            sets.extend(owned.map(|owned| (tid, owned)));
+        }
+    }
+    sets
 }
 
 fn flavor(reading: &Reading<'_, '_, '_>, owned: Value) -> Flavor {
@@ -168,8 +239,8 @@ fn flavor(reading: &Reading<'_, '_, '_>, owned: Value) -> Flavor {
     }
 }
 
-/// Returns which thread polls which task: the task's number, and the thread's.
-pub(crate) fn polled(reading: &Reading<'_, '_, '_>, contexts: &[Context]) -> Vec<(u64, i32)> {
+/// Returns which thread polls which task: the task's number, and the thread's context.
+pub(crate) fn polled(reading: &Reading<'_, '_, '_>, contexts: &[Context]) -> Vec<(u64, Context)> {
     let mut polled = Vec::new();
     for context in contexts {
         let task = reading.find(context.value, "current_task_id", Reach::WithinValue);
@@ -177,26 +248,36 @@ pub(crate) fn polled(reading: &Reading<'_, '_, '_>, contexts: &[Context]) -> Vec
             .and_then(|task| reading.number(task))
             .filter(|task| *task != 0)
         {
-            polled.push((task, context.tid));
+            polled.push((task, *context));
         }
     }
     polled
 }
 
-/// Returns how many threads are in `block_on`: in a runtime, and no workers of one. None if this tokio does not say it.
-pub(crate) fn blocked_on(reading: &Reading<'_, '_, '_>, contexts: &[Context]) -> Option<usize> {
-    let mut threads = 0;
+/// Returns the contexts of threads that may be in `block_on`, each with whether the context says so: threads in a runtime
+/// that are no workers of one, and threads that have used tokio and are in none.
+pub(crate) fn blocked_on(
+    reading: &Reading<'_, '_, '_>,
+    contexts: &[Context],
+) -> Vec<(Context, bool)> {
+    let mut blocked: Vec<(Context, bool)> = Vec::new();
     for context in contexts {
-        let entered = reading.find(context.value, "runtime", Reach::WithinValue)?;
-        if !is_variant(reading, entered, "Entered")? {
-            continue;
-        }
-        let scheduler = reading.find(context.value, "scheduler", Reach::WithinValue)?;
-        let scheduler = reading.pointee(scheduler);
+        let find = |name| reading.find(context.value, name, Reach::WithinValue);
+        let scheduler = find("scheduler").and_then(|value| reading.pointee(value));
         let is_worker = scheduler.and_then(|value| is_variant(reading, value, "MultiThread"));
-        threads += usize::from(is_worker != Some(true));
+        // Versions of before 2023 do not say it.
+        let is_entered = find("runtime").and_then(|value| is_variant(reading, value, "Entered"));
+        let is_known = || find("thread_id").and_then(|value| is_variant(reading, value, "Some"));
+        let may_be = match is_entered {
+            Some(is_entered) => is_entered || context.runtime.is_none() && is_known() == Some(true),
+            None => context.runtime.is_some(),
+        };
+        let is_twice = blocked.iter().any(|(other, _)| other.tid == context.tid);
+        if may_be && is_worker != Some(true) && !is_twice {
+            blocked.push((*context, is_entered == Some(true)));
+        }
     }
-    Some(threads)
+    blocked
 }
 
 /// Returns whether an enum has this variant, also within cells.
@@ -240,11 +321,12 @@ pub(crate) fn tasks(
         } else {
             MOST_TASKS
         },
+        link: link(reading)?,
         ..Lists::default()
     };
     for (number, runtime) in runtimes.iter().enumerate() {
         for list in shards(reading, runtime.owned) {
-            list_tasks(reading, list, number, &mut lists)?;
+            lists.add(reading, list, number)?;
         }
     }
     Ok(lists)
@@ -271,63 +353,90 @@ fn shards(reading: &Reading<'_, '_, '_>, owned: Value) -> Vec<Value> {
     parts().unwrap_or_else(|| vec![owned])
 }
 
-fn list_tasks(
-    reading: &Reading<'_, '_, '_>,
-    list: Value,
-    runtime: usize,
-    lists: &mut Lists,
-) -> Result<(), Error> {
-    // The lock of the standard library, or that of parking_lot.
-    let lock = reading
-        .find(list, "futex", Reach::WithinValue)
-        .or_else(|| reading.find(list, "raw", Reach::WithinValue));
-    if lock
-        .and_then(|lock| reading.number(lock))
-        .is_some_and(|state| state != 0)
-    {
-        lists.is_locked = true;
-    }
-    let head = reading.find(list, "head", Reach::WithinValue);
-    let head =
-        head.ok_or_else(|| no_field(reading, list, "head", "OwnedTasks.list.lists[].head"))?;
-    let (mut next, mut seen) = (reading.pointee(head), HashSet::new());
-    while let Some(header) = next {
-        if lists.tasks.len() >= lists.most {
-            lists.is_cut = true;
-            break;
+impl Lists {
+    /// Adds the tasks of a list.
+    pub(crate) fn add(
+        &mut self,
+        reading: &Reading<'_, '_, '_>,
+        list: Value,
+        runtime: usize,
+    ) -> Result<(), Error> {
+        // The lock of the standard library, or that of parking_lot.
+        let lock = reading
+            .find(list, "futex", Reach::WithinValue)
+            .or_else(|| reading.find(list, "raw", Reach::WithinValue));
+        if lock
+            .and_then(|lock| reading.number(lock))
+            .is_some_and(|state| state != 0)
+        {
+            self.is_locked = true;
         }
-        if !seen.insert(header.address) {
-            break;
+        let head = reading.find(list, "head", Reach::WithinValue);
+        let head =
+            head.ok_or_else(|| no_field(reading, list, "head", "OwnedTasks.list.lists[].head"))?;
+        let (mut next, mut seen) = (reading.pointee(head), HashSet::new());
+        while let Some(header) = next {
+            if self.tasks.len() >= self.most {
+                self.is_cut = true;
+                break;
+            }
+            if !seen.insert(header.address) {
+                break;
+            }
+            self.tasks.push(Listed { header, runtime });
+            next = self.link.and_then(|link| following(reading, header, link));
         }
-        lists.tasks.push(Listed { header, runtime });
-        next = following(reading, header)?;
+        Ok(())
     }
-    Ok(())
+}
+
+/// Place of the pointer to the next task of a list, behind a task's future.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    offset: u64,
+    of: Place,
+}
+
+/// Returns where tasks have the pointer to the next, or `None` if no task is described.
+fn link(reading: &Reading<'_, '_, '_>) -> Result<Option<Link>, Error> {
+    let mut link: Option<Link> = None;
+    for of in reading.types.index.trailers() {
+        let trailer = Value {
+            address: 0,
+            of: *of,
+        };
+        let next = ["owned", "next"].iter().try_fold(trailer, |value, name| {
+            let field = reading.find(value, name, Reach::WithinValue);
+            field.ok_or_else(|| no_field(reading, value, name, "Trailer.owned.next"))
+        })?;
+        // Copies of tokio have a type each, and nothing says which is a task's.
+        if link.is_some_and(|other| other.offset != next.address) {
+            return Err(Error::Copies);
+        }
+        link = Some(Link {
+            offset: next.address,
+            of: next.of,
+        });
+    }
+    Ok(link)
 }
 
 /// Returns the task after another in its list.
-fn following(reading: &Reading<'_, '_, '_>, header: Value) -> Result<Option<Value>, Error> {
-    let Some(trailer) = trailer(reading, header) else {
-        return Ok(None);
-    };
-    let path = "Trailer.owned.next";
-    let owned = reading
-        .find(trailer, "owned", Reach::WithinValue)
-        .ok_or_else(|| no_field(reading, trailer, "owned", path))?;
-    let next = reading
-        .find(owned, "next", Reach::WithinValue)
-        .ok_or_else(|| no_field(reading, owned, "next", path))?;
-    Ok(reading.pointee(next))
-}
-
-/// Returns what lies behind a task's future.
-fn trailer(reading: &Reading<'_, '_, '_>, header: Value) -> Option<Value> {
-    let table = table(reading, header)?;
-    let offset = reading.number(reading.find(table, "trailer_offset", Reach::WithinValue)?)?;
-    let of = *reading.types.index.trailers().first()?;
-    Some(Value {
+fn following(reading: &Reading<'_, '_, '_>, header: Value, link: Link) -> Option<Value> {
+    let trailer = reading.find(
+        table(reading, header)?,
+        "trailer_offset",
+        Reach::WithinValue,
+    )?;
+    let offset = reading.number(trailer)?.checked_add(link.offset)?;
+    let next = reading.pointee(Value {
         address: header.address.checked_add(offset)?,
-        of,
+        of: link.of,
+    })?;
+    // It is of the same copy.
+    Some(Value {
+        of: header.of,
+        ..next
     })
 }
 

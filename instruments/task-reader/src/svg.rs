@@ -87,9 +87,9 @@ impl Report {
     }
 
     /// Returns whether a task is in a circle.
-    fn is_stuck(&self, task: u64) -> bool {
+    fn is_stuck(&self, task: &TaskRef) -> bool {
         let mut links = self.circles.iter().flat_map(|circle| &circle.links);
-        links.any(|link| link.task.id == task)
+        links.any(|link| link.task.number() == task.number())
     }
 }
 
@@ -110,13 +110,13 @@ impl Drawn {
         let top = self.y;
         let mut holders: Vec<(Vec<String>, bool, bool)> = Vec::new();
         for holder in &resource.holders {
-            let is_stuck = report.is_stuck(holder.task.id);
+            let is_stuck = report.is_stuck(&holder.task);
             holders.push((held(holder), is_stuck, holder.value.is_certain));
         }
         if let Some(task) = &resource.task {
             let mut lines = vec![task.name()];
             lines.extend(then(task));
-            holders.push((lines, report.is_stuck(task.id), true));
+            holders.push((lines, report.is_stuck(task), true));
         }
         let mut places = Vec::new();
         for (lines, is_stuck, is_certain) in &holders {
@@ -206,7 +206,7 @@ fn held(holder: &Holder) -> Vec<String> {
         "may hold"
     };
     let mut lines = vec![
-        format!("task {} {verb} `{}`", holder.task.id, value.variable),
+        format!("{} {verb} `{}`", holder.task.number(), value.variable),
         format!("a {}", value.type_name),
     ];
     lines.extend(

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use crate::pass::{Place, TASK_FUNCTIONS, TaskFunction};
 use crate::runtime::table;
-use crate::types::{Form, Types};
+use crate::types::{Form, Type, Types};
 use crate::value::{Reach, Reading, Value};
 
 /// Most values within each other between a task and its future.
@@ -55,14 +55,20 @@ impl TaskTypes {
                 *exists = true;
             }
         }
-        let mut cells: HashMap<Pair, (Place, u64)> = HashMap::new();
+        let (mut cells, mut differing) = (HashMap::<Pair, (Place, u64)>::new(), Vec::new());
         for at in types.index.cells() {
             let Some(of) = types.get(*at) else { continue };
             let name = |number: usize| Some(types.get(of.arguments.get(number)?.1)?.name.clone());
             if let (Some(future), Some(scheduler)) = (name(0), name(1)) {
-                cells.entry((future, scheduler)).or_insert((*at, of.size));
+                let pair = (future, scheduler);
+                let first = cells.entry(pair.clone()).or_insert((*at, of.size));
+                // Copies of tokio have different cells of one name.
+                if first.1 != of.size {
+                    differing.push(pair);
+                }
             }
         }
+        cells.retain(|pair, _| !differing.contains(pair));
         Self {
             functions,
             cells,
@@ -167,25 +173,32 @@ fn pair(types: &Types<'_, '_>, function: &TaskFunction) -> Option<Pair> {
 
 /// Returns the future of a task that is not over.
 pub(crate) fn future(reading: &Reading<'_, '_, '_>, cell: Value) -> Option<Value> {
+    let (running, of) = stage(reading, cell)?;
+    if !of.path.ends_with("::Running") {
+        return None;
+    }
+    let fields = reading.fields(running, &of);
+    fields.first().map(|(_, future)| *future)
+}
+
+/// Returns whether a task is over, and its result was not taken.
+pub(crate) fn has_result(reading: &Reading<'_, '_, '_>, cell: Value) -> bool {
+    stage(reading, cell).is_some_and(|(_, of)| of.path.ends_with("::Finished"))
+}
+
+/// Returns the live variant of a task's stage.
+fn stage(reading: &Reading<'_, '_, '_>, cell: Value) -> Option<(Value, Rc<Type>)> {
     let mut value = reading.find(cell, "stage", Reach::WithinValue)?;
     // Through the cells around it to the stage itself.
     for _ in 0..4 {
         let of = reading.type_of(value)?;
         if let Form::Variants { .. } = of.form {
-            let live = reading.live(value, &of)?;
-            let running = reading.types.get(live.field.of)?;
-            let address = value.address.checked_add(live.field.offset)?;
-            if !running.path.ends_with("::Running") {
-                return None;
-            }
-            let inner = Value {
-                address,
-                of: live.field.of,
+            let field = &reading.live(value, &of)?.field;
+            let live = Value {
+                address: value.address.checked_add(field.offset)?,
+                of: field.of,
             };
-            return reading
-                .fields(inner, &running)
-                .first()
-                .map(|(_, future)| *future);
+            return Some((live, reading.type_of(live)?));
         }
         value = reading.fields(value, &of).first()?.1;
     }

@@ -1,5 +1,6 @@
 //! Turns the futures of a task into its stack, its waits and what it may hold.
 
+use crate::blocked::Blocked;
 use crate::drops::Drops;
 use crate::kinds::{KINDS, Wait as Row};
 use crate::model::{Certainty, Frame, Hold, Stage, State, Task, Wait};
@@ -19,30 +20,54 @@ const NOTIFIED: u64 = 0b100;
 /// Crates whose futures only pass others on.
 const PLAIN: [&str; 4] = ["alloc", "core", "futures_util", "std"];
 
+/// A task, and others that it leads to.
+pub(crate) struct Told {
+    pub(crate) task: Task,
+    /// Lists of the tasks that its futures poll.
+    pub(crate) lists: Vec<Value>,
+    /// Headers of finished tasks whose results it has not taken.
+    pub(crate) finished: Vec<Value>,
+}
+
+impl Told {
+    fn new(address: u64, runtime: usize, state: State) -> Self {
+        let task = Task {
+            id: 0,
+            runtime,
+            state,
+            stayed: u32::from(state == State::Waiting),
+            thread: None,
+            in_block_on: false,
+            future: String::new(),
+            begins: None,
+            spawned_at: None,
+            ready_for: None,
+            frames: Vec::new(),
+            waits: Vec::new(),
+            holds: Vec::new(),
+            not_seen: Vec::new(),
+            address,
+        };
+        Self {
+            task,
+            lists: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+}
+
 /// Reads a task. `drops` says which values are alive.
 pub(crate) fn task(
     walker: &Walker<'_, '_, '_, '_>,
     types: &TaskTypes,
     drops: &Drops,
     listed: Listed,
-) -> Task {
+) -> Told {
     let reading = walker.reading;
     let state = state(reading, listed.header);
-    let mut task = Task {
-        id: runtime::id(reading, listed.header).unwrap_or_default(),
-        runtime: listed.runtime,
-        state,
-        stayed: u32::from(state == State::Waiting),
-        thread: None,
-        future: String::new(),
-        begins: None,
-        spawned_at: None,
-        frames: Vec::new(),
-        waits: Vec::new(),
-        holds: Vec::new(),
-        not_seen: Vec::new(),
-        address: listed.header.address,
-    };
+    let mut told = Told::new(listed.header.address, listed.runtime, state);
+    let task = &mut told.task;
+    task.id = runtime::id(reading, listed.header).unwrap_or_default();
     match &*types.of_task(reading, listed.header) {
         TaskType::Unknown => {
             "a future that the debug information does not name".clone_into(&mut task.future);
@@ -74,11 +99,13 @@ pub(crate) fn task(
             {
                 match walker.walk(future) {
                     Some(node) => Teller {
+                        walker,
+                        types,
                         reading,
                         drops,
                         outside: task_type::around(reading, cell, future),
                         last: task_type::deallocates(reading, listed.header),
-                        task: &mut task,
+                        told: &mut told,
                     }
                     .node(&node, &mut Vec::new()),
                     None => task.not_seen.push("its future".to_owned()),
@@ -86,7 +113,47 @@ pub(crate) fn task(
             }
         }
     }
-    task
+    told
+}
+
+/// Reads a future that `block_on` polls, in the runtime of its thread.
+pub(crate) fn blocked(
+    walker: &Walker<'_, '_, '_, '_>,
+    types: &TaskTypes,
+    drops: &Drops,
+    blocked: Blocked,
+    runtime: usize,
+) -> Told {
+    let reading = walker.reading;
+    let state = match blocked.polled {
+        Some(_) => State::Running,
+        None => State::Waiting,
+    };
+    let mut told = Told::new(blocked.future.address, runtime, state);
+    let task = &mut told.task;
+    (task.thread, task.in_block_on) = (Some(blocked.tid), true);
+    let of = reading.type_of(blocked.future);
+    task.future = of.map_or_else(String::new, |of| names::of_future(&of.name));
+    let node = walker.walk(blocked.future).map(Node::unboxed);
+    if let Some(node) = &node {
+        task.future = names::of_future(&node.of.name);
+        task.begins = node.of.first_line().cloned();
+    }
+    match (blocked.polled, node) {
+        (Some(frames), _) => task.frames = frames,
+        (None, None) => task.not_seen.push("its memory".to_owned()),
+        (None, Some(node)) => Teller {
+            walker,
+            types,
+            reading,
+            drops,
+            outside: Vec::new(),
+            last: None,
+            told: &mut told,
+        }
+        .node(&node, &mut Vec::new()),
+    }
+    told
 }
 
 /// Returns the line that spawned a task, if tokio was built to note it.
@@ -116,13 +183,15 @@ fn state(reading: &Reading<'_, '_, '_>, header: Value) -> State {
 
 /// Writes a task's part of the snapshot.
 struct Teller<'t, 'w, 'r, 'i, 'a> {
+    walker: &'t Walker<'w, 'r, 'i, 'a>,
+    types: &'t TaskTypes,
     reading: &'w Reading<'r, 'i, 'a>,
     drops: &'t Drops,
     /// What the whole future is in, the innermost first.
     outside: Vec<Value>,
     /// The function that drops the task, and what it is called with.
     last: Option<(u64, u64)>,
-    task: &'t mut Task,
+    told: &'t mut Told,
 }
 
 impl<'n> Teller<'_, '_, '_, '_, '_> {
@@ -130,14 +199,14 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         if node.stage == walk::Stage::Over {
             return;
         }
-        let frame = self.task.frames.len();
+        let frame = self.told.task.frames.len();
         let (stage, line) = stage(node);
         let future = names::of_future(&node.of.name);
         // The await of a macro such as `select!` is in the macro's own file.
         let is_elsewhere =
             |begins: &&Line| line.as_ref().is_some_and(|line| line.file != begins.file);
         let begins = node.of.first_line().filter(is_elsewhere).cloned();
-        self.task.frames.push(Frame {
+        self.told.task.frames.push(Frame {
             depth: around.len(),
             future,
             begins,
@@ -145,11 +214,16 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             stage,
         });
         if node.stage == walk::Stage::Unreadable {
-            self.task
+            self.told
+                .task
                 .not_seen
                 .push(format!("the state of {}", names::of_future(&node.of.name)));
         }
-        self.task.not_seen.extend(node.unseen.iter().cloned());
+        self.told.task.not_seen.extend(node.unseen.iter().cloned());
+        let list = KINDS
+            .tasks(&node.of.path)
+            .and_then(|list| self.reading.follow(node.value, list));
+        self.told.lists.extend(list);
         let mut owners = vec![node.value];
         owners.extend(around.iter().rev().map(|around| around.value));
         owners.extend(&self.outside);
@@ -170,7 +244,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         );
         if node.children.is_empty() && node.unseen.is_empty() && is_begun {
             let wait = self.wait(frame, around);
-            self.task.waits.push(wait);
+            self.told.task.waits.push(wait);
         }
         around.pop();
     }
@@ -214,9 +288,11 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 kind: "unknown",
                 waits_for: format!("a hand-written future, {leaf}"),
                 line: inner().find(line_of).and_then(line),
+                peer: None,
                 resource: None,
                 is_given: false,
                 has: 0,
+                descriptor: around.last().and_then(|leaf| self.descriptor(leaf)),
                 address: None,
             };
         };
@@ -239,11 +315,21 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 .find(line_of)
                 .or_else(|| around.iter().find(line_of))
                 .and_then(line),
+            peer: None,
             resource: None,
             is_given: has.is_some_and(|(_, left)| left == 0),
             has: has.map_or(0, |(wants, left)| wants.saturating_sub(left)),
+            descriptor: rows
+                .iter()
+                .filter(|(_, row)| row.kind == "network")
+                .find_map(|(node, _)| self.descriptor(node)),
             address: resource.map(|resource| resource.address),
         }
+    }
+
+    /// Returns the descriptor of the socket that a future has.
+    fn descriptor(&self, node: &Node) -> Option<u64> {
+        self.walker.sockets.descriptor(self.reading, node.value)
     }
 
     /// Adds what a future holds. Dropping its owners drops it, too, by way of the futures that are kept in between.
@@ -253,18 +339,64 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             let hold = self.hold(kept, frame, line.clone(), owners, between);
             // Of guesses that lead to one resource, one is the variable.
             let is_known = |hold: &Hold| {
-                self.task
+                self.told
+                    .task
                     .holds
                     .iter()
                     .any(|other| other.address == hold.address)
             };
-            self.task
+            self.told
+                .task
                 .holds
                 .extend(hold.filter(|hold| !kept.is_guessed || !is_known(hold)));
+        }
+        for handle in &node.handles {
+            self.finished(handle, frame, line.clone(), owners, between);
         }
         for aside in &node.aside {
             self.holds_aside(aside, owners, between);
         }
+    }
+
+    /// Adds a task that has finished, if a live handle still has its result.
+    fn finished(
+        &mut self,
+        handle: &Kept,
+        frame: Option<usize>,
+        line: Option<Line>,
+        owners: &[Value],
+        between: &[Value],
+    ) {
+        let task = KINDS.handle(&handle.of.path);
+        let task = task.and_then(|task| self.reading.follow(handle.value, task));
+        let Some(header) = task.and_then(|task| self.reading.pointee(task)) else {
+            return;
+        };
+        // The place of a handle that was moved leads to memory that may be anything by now.
+        let is_dropped = || {
+            self.drops
+                .is_dropped(self.reading, handle.value, owners, between, self.last)
+        };
+        if state(self.reading, header) != State::Finished
+            || !self.has_result(header)
+            || is_dropped() != Some(true)
+        {
+            return;
+        }
+        self.told.finished.push(header);
+        self.told.task.holds.push(Hold {
+            frame,
+            holds: "the result of a finished task",
+            variable: handle.name.to_string(),
+            type_name: names::short(&handle.of.name),
+            line,
+            resource: None,
+            certainty: Certainty::Doubtful,
+            address: header.address,
+            value: handle.value.address,
+            out: None,
+            is_dropped: Some(true),
+        });
     }
 
     /// Adds what a future holds that is kept and not awaited, with all futures in it.
@@ -275,6 +407,20 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             for child in &node.children {
                 self.holds_aside(child, owners, &between);
             }
+        }
+    }
+
+    /// Returns whether a task still has its result.
+    fn has_result(&self, header: Value) -> bool {
+        match &*self.types.of_task(self.reading, header) {
+            TaskType::Future { cell, .. } => {
+                let cell = Value {
+                    of: *cell,
+                    ..header
+                };
+                task_type::has_result(self.reading, cell)
+            }
+            _ => false,
         }
     }
 

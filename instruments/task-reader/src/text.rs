@@ -97,7 +97,8 @@ impl Report {
         let mut title = match &self.of {
             None => count(self.tasks, "task"),
             Some(of) => {
-                let shown: usize = self.groups.iter().map(|group| group.count).sum();
+                let tasks = self.groups.iter().filter(|group| !group.in_block_on);
+                let shown: usize = tasks.map(|group| group.count).sum();
                 let verb = if shown == 1 { "has" } else { "have" };
                 let tasks = count(self.tasks, "task");
                 format!("{shown} of {tasks} {verb} `{of}` in the stack,")
@@ -120,10 +121,16 @@ impl Group {
             State::Waiting => "waiting",
             State::Ready => "ready: woken, and not yet polled",
             State::Running => "running",
-            State::Finished => "finished",
+            State::Finished => "finished, and its result not taken",
             State::Unknown => "in an unknown state",
         };
-        format!("{}, {state}", count(self.count, "task"))
+        let noun = if self.in_block_on { "future" } else { "task" };
+        let place = if self.in_block_on {
+            " in `block_on`"
+        } else {
+            ""
+        };
+        format!("{}{place}, {state}", count(self.count, noun))
     }
 
     /// Returns how many of its tasks did not move while `snapshots` were taken, in a sentence; none for a single snapshot.
@@ -138,16 +145,34 @@ impl Group {
         })
     }
 
-    /// Returns tokio's numbers of its first tasks.
+    /// Returns where its tasks were spawned, and since when they are ready, as far as tokio notes it: in sentences without
+    /// their ends.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.spawned_at.is_empty() {
+            let lines: Vec<String> = self.spawned_at.iter().map(Line::to_string).collect();
+            notes.push(format!("spawned at {}", lines.join(", ")));
+        }
+        if let Some(seconds) = self.ready_for {
+            notes.push(format!("woken up to {:.1} ms before", seconds * 1e3));
+        }
+        notes
+    }
+
+    /// Returns tokio's numbers of its first tasks; in `block_on`, those of their threads.
     pub fn numbers(&self) -> String {
-        let ids = self.ids.iter().take(MOST_NUMBERS).map(u64::to_string);
-        let ids = ids.collect::<Vec<String>>().join(", ");
-        let more = if self.ids.len() > MOST_NUMBERS {
+        let (noun, numbers): (_, Vec<String>) = if self.in_block_on {
+            ("thread", self.threads.iter().map(i32::to_string).collect())
+        } else {
+            ("number", self.ids.iter().map(u64::to_string).collect())
+        };
+        let first = numbers.get(..MOST_NUMBERS).unwrap_or(&numbers).join(", ");
+        let more = if numbers.len() > MOST_NUMBERS {
             ", …"
         } else {
             ""
         };
-        format!("number {ids}{more}")
+        format!("{noun} {first}{more}")
     }
 }
 
@@ -157,6 +182,9 @@ impl Group {
         writeln!(f, "{title}: {future} ({})", self.numbers())?;
         if let Some(stay) = self.stay(snapshots) {
             writeln!(f, "  {stay}")?;
+        }
+        for note in self.notes() {
+            writeln!(f, "  {note}")?;
         }
         if let Some(begins) = self.begins.as_ref().filter(|_| self.stack.is_empty()) {
             writeln!(f, "  begins at {begins}")?;
@@ -192,9 +220,19 @@ impl Display for Frame {
     }
 }
 
+impl WaitsFor {
+    /// Returns what is waited for, with the other end of its socket.
+    pub(crate) fn phrase(&self) -> String {
+        match &self.peer {
+            Some(peer) => format!("{} ({peer})", self.waits_for),
+            None => self.waits_for.clone(),
+        }
+    }
+}
+
 impl Display for WaitsFor {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.waits_for)?;
+        f.write_str(&self.phrase())?;
         if self.is_given {
             f.write_str(", and has it")?;
         }
@@ -218,7 +256,17 @@ impl Display for Holds {
 impl TaskRef {
     /// Returns its number and future.
     pub fn name(&self) -> String {
-        format!("task {} ({})", self.id, shortened(&self.future))
+        format!("{} ({})", self.number(), shortened(&self.future))
+    }
+
+    /// Returns its number, or that of its thread.
+    pub(crate) fn number(&self) -> String {
+        match self.thread {
+            Some(thread) if self.in_block_on => {
+                format!("`block_on` of thread {thread}")
+            }
+            _ => format!("task {}", self.id),
+        }
     }
 
     /// Returns what it does itself, as a clause; empty if that is not known.
@@ -280,7 +328,7 @@ impl Wanted {
 impl Holder {
     /// Returns what it holds and where it is, as a sentence without its end.
     pub fn sentence(&self, snapshots: u32) -> String {
-        let mut sentence = format!("task {} {}", self.task.id, self.value);
+        let mut sentence = format!("{} {}", self.task.number(), self.value);
         // Writing to a String cannot fail.
         if let Some(line) = &self.line {
             let _ = write!(sentence, ", suspended at {line}");
@@ -318,15 +366,13 @@ impl Display for Deadlock {
         for link in &self.links {
             write!(f, "\n  {link}")?;
             for holder in &link.held_by {
-                let (
-                    id,
-                    Holds {
-                        variable,
-                        type_name,
-                        ..
-                    },
-                ) = (holder.task.id, &holder.value);
-                write!(f, "\n    held by task {id}: `{variable}`, a {type_name}")?;
+                let Holds {
+                    variable,
+                    type_name,
+                    ..
+                } = &holder.value;
+                let holder = holder.task.number();
+                write!(f, "\n    held by {holder}: `{variable}`, a {type_name}")?;
             }
         }
         Ok(())

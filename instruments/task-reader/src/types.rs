@@ -155,7 +155,7 @@ impl<'i, 'a> Types<'i, 'a> {
     pub(crate) fn behind(&self, address: u64) -> Vec<Place> {
         let (mut names, mut types) = (Vec::new(), Vec::new());
         for table in self.index.vtables(address) {
-            let Some(of) = self.containing(*table) else {
+            let Some(of) = self.index.reference(*table, dw::DW_AT_containing_type) else {
                 continue;
             };
             let name = self.get(of).map(|of| of.name.clone()).unwrap_or_default();
@@ -214,15 +214,6 @@ impl<'i, 'a> Types<'i, 'a> {
             }
         }
         variables
-    }
-
-    /// Returns the type that a table for trait objects is of.
-    fn containing(&self, table: Place) -> Option<Place> {
-        let unit = self.index.unit(table)?;
-        let entry = unit
-            .entry(DebugInfoOffset(table).to_unit_offset(&unit.header)?)
-            .ok()?;
-        reference(&unit, &entry.attr_value(dw::DW_AT_containing_type)?)
     }
 
     fn read(&self, at: Place) -> Option<Type> {

@@ -14,6 +14,7 @@ use crate::locals;
 use crate::names;
 use crate::pass::Place;
 use crate::shadowed::Bodies;
+use crate::sockets::Sockets;
 use crate::types::{Field, Form, Line, Type, Variant};
 use crate::value::{Reading, Value};
 
@@ -39,10 +40,24 @@ pub(crate) struct Node {
     pub(crate) children: Vec<Node>,
     /// Values that it keeps, and that may hold a resource.
     pub(crate) kept: Vec<Kept>,
+    /// Handles of tasks that it keeps.
+    pub(crate) handles: Vec<Kept>,
     /// Futures that it keeps and does not await now.
     pub(crate) aside: Vec<Node>,
     /// Parts that could not be followed.
     pub(crate) unseen: Vec<String>,
+}
+
+impl Node {
+    /// Returns the future in a box, or in a pinned one: `block_on` boxes large futures.
+    pub(crate) fn unboxed(mut self) -> Self {
+        while is_pointer(&self.of)
+            && let Some(inner) = self.children.pop()
+        {
+            self = inner;
+        }
+        self
+    }
 }
 
 /// Stage of a future.
@@ -86,6 +101,7 @@ enum Search {
 struct Found {
     futures: Vec<Value>,
     kept: Vec<Kept>,
+    handles: Vec<Kept>,
     unseen: Vec<String>,
 }
 
@@ -93,6 +109,7 @@ struct Found {
 pub(crate) struct Walker<'w, 'r, 'i, 'a> {
     pub(crate) reading: &'w Reading<'r, 'i, 'a>,
     bodies: &'w Bodies,
+    pub(crate) sockets: Sockets,
     /// Whether a type can contain a future or a holder.
     matters: RefCell<HashMap<Place, bool>>,
 }
@@ -109,6 +126,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         Self {
             reading,
             bodies,
+            sockets: Sockets::default(),
             matters: RefCell::default(),
         }
     }
@@ -130,6 +148,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             stage: Stage::Other,
             children: Vec::new(),
             kept: Vec::new(),
+            handles: Vec::new(),
             aside: Vec::new(),
             unseen: Vec::new(),
         };
@@ -195,8 +214,10 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         for local in locals::locals(self.reading.types, &node.of, &fields) {
             let mut found = Found::default();
             self.search(local.value, &local.name, Search::Aside, 0, &mut found);
-            let is_new = |kept: &Kept| met.values.insert(kept.value);
-            node.kept.extend(found.kept.into_iter().filter(is_new));
+            let mut is_new = |kept: &Kept| met.values.insert(kept.value);
+            node.kept.extend(found.kept.into_iter().filter(&mut is_new));
+            node.handles
+                .extend(found.handles.into_iter().filter(&mut is_new));
             for future in found.futures {
                 node.aside.extend(self.node(future, depth + 1, met));
             }
@@ -245,13 +266,20 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         let Some(of) = self.reading.type_of(value) else {
             return;
         };
-        if KINDS.holder(&of.path).is_some() && search != Search::Borrowed {
-            found.kept.push(Kept {
+        let is_handle = KINDS.handle(&of.path).is_some() && search == Search::Aside;
+        if is_handle || KINDS.holder(&of.path).is_some() && search != Search::Borrowed {
+            let kept = Kept {
                 value,
                 of,
                 name: name.clone(),
                 is_guessed: false,
-            });
+            };
+            let found = if is_handle {
+                &mut found.handles
+            } else {
+                &mut found.kept
+            };
+            found.push(kept);
             return;
         }
         if self.is_future(&of) {
@@ -375,7 +403,10 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
     }
 
     fn type_matters(&self, of: &Type, depth: usize) -> bool {
-        if KINDS.holder(&of.path).is_some() || KINDS.set(&of.path).is_some() || self.is_future(of) {
+        let is_in_tables = KINDS.holder(&of.path).is_some()
+            || KINDS.handle(&of.path).is_some()
+            || KINDS.set(&of.path).is_some();
+        if is_in_tables || self.is_future(of) {
             return true;
         }
         if of.fields.iter().any(|field| &*field.name == "vtable") {

@@ -44,7 +44,8 @@ impl Reader<'_, '_> {
             last.standstill.stops += before.stops;
             let now = self::places(&last);
             for task in &mut last.tasks {
-                let (place, stayed) = (now.get(&task.id), places.get(&task.id));
+                let key = (task.id, task.address);
+                let (place, stayed) = (now.get(&key), places.get(&key));
                 if let (Some((place, _)), Some((before, times))) = (place, stayed)
                     && place == before
                 {
@@ -59,15 +60,16 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Places of the tasks that wait, by their numbers, each with the number of snapshots in a row in which the task was there.
-fn places(snapshot: &Snapshot) -> HashMap<u64, (u64, u32)> {
+/// Places of the tasks that wait, by their numbers and addresses, each with the number of snapshots in a row in which the task was there.
+fn places(snapshot: &Snapshot) -> HashMap<(u64, u64), (u64, u32)> {
     let mut places = HashMap::new();
     for task in &snapshot.tasks {
         // The number 0 is that of a task whose number could not be read.
-        if task.state == State::Waiting && task.id != 0 {
+        if task.state == State::Waiting && (task.id != 0 || task.in_block_on) {
             let mut place = DefaultHasher::new();
             task.frames.hash(&mut place);
-            places.insert(task.id, (place.finish(), task.stayed));
+            let key = (task.id, task.address);
+            places.insert(key, (place.finish(), task.stayed));
         }
     }
     places

@@ -1,5 +1,5 @@
 //! What a look costs: figures that say nothing on a busy machine. Run it alone:
-//! `cargo test --release -p task-reader --test figures -- --ignored --nocapture`.
+//! `cargo test --release -p duel-task-reader --test figures -- --ignored --nocapture`.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use common::{Profile, Program};
+use common::{Build, Profile};
 use task_reader::{Binary, Index, Reader};
 
 /// Snapshots for the median and the worst stop.
@@ -25,7 +25,8 @@ fn weekly_figures() {
         "tasks | index s | first s | median ms still | worst ms still | KiB copied | peak MiB"
     );
     for tasks in [100, 10_000, 100_000] {
-        let program = Program::start_with("many", Profile::Release, &[&tasks.to_string()]);
+        let program = Build::new("many").profile(Profile::Release);
+        let program = program.argument(&tasks.to_string()).start();
         let began = Instant::now();
         let binary = Binary::of_process(program.pid()).unwrap();
         let index = Index::new(&binary).unwrap();
@@ -67,7 +68,8 @@ fn weekly_figures() {
 #[test]
 #[ignore = "takes minutes, and measures"]
 fn weekly_no_request_is_lost() {
-    let program = Program::start_with("many", Profile::Release, &["1000"]);
+    let program = Build::new("many").profile(Profile::Release);
+    let program = program.argument("1000").start();
     let binary = Binary::of_process(program.pid()).unwrap();
     let index = Index::new(&binary).unwrap();
     let reader = Reader::new(&index);

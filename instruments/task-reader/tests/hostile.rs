@@ -90,9 +90,12 @@ fn what_is_no_program() {
     fs::write(&empty, []).unwrap();
     let words = folder.join("words");
     fs::write(&words, "no program").unwrap();
+    let sparse = folder.join("sparse");
+    fs::File::create(&sparse).unwrap().set_len(1 << 40).unwrap();
     for path in [
         &empty,
         &words,
+        &sparse,
         &folder,
         &PathBuf::from("/dev/zero"),
         &PathBuf::from("/nowhere"),
@@ -110,7 +113,7 @@ fn what_is_no_program() {
             .success()
     );
     let error = Binary::of_file(&pipe).unwrap_err().to_string();
-    assert!(error.contains("no regular file"), "{error}");
+    assert!(error.contains("no plain file"), "{error}");
 }
 
 #[test]

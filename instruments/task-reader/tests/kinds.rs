@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Profile, Program};
+use common::{Build, Profile, Program, SECOND_TOOLCHAIN};
 use task_reader::{Certainty, Snapshot, Stage, State, Task};
 
 /// What is expected of a task, by the name of its function: the functions of the program in its stack with the marks of
@@ -227,7 +227,23 @@ fn weekly_aborts_on_panics() {
 #[ignore = "compiles the fixtures with older tokios, which takes minutes"]
 fn weekly_older_tokios() {
     for version in ["1.40.0", "1.26.0"] {
-        check(&Program::start_with_tokio(version, "kinds"), Tokio::Older);
+        for toolchain in [None, Some(SECOND_TOOLCHAIN)] {
+            println!("tokio {version}, {}", toolchain.unwrap_or("stable"));
+            let program = Build::with_tokio(version, "kinds").toolchain(toolchain);
+            check(&program.start(), Tokio::Older);
+        }
+    }
+}
+
+#[test]
+#[ignore = "compiles the fixtures with a second compiler, which takes minutes"]
+fn weekly_second_compiler() {
+    for profile in [Profile::Debug, Profile::Release] {
+        let program = Build::new("kinds").profile(profile);
+        check(
+            &program.toolchain(Some(SECOND_TOOLCHAIN)).start(),
+            Tokio::Newest,
+        );
     }
 }
 
@@ -281,6 +297,12 @@ fn check(program: &Program, tokio: Tokio) {
             wrong.push(format!(
                 "{waiter}: held by {found:?}, expected {holder} with {variable}"
             ));
+        }
+    }
+    for (function, peer) in [("accepts", "port "), ("reads", "127.0.0.1:")] {
+        let found = task(&snapshot, function).and_then(|task| task.waits.first()?.peer.clone());
+        if !found.as_ref().is_some_and(|found| found.starts_with(peer)) {
+            wrong.push(format!("{function} waits for {found:?}"));
         }
     }
     let start = task(&snapshot, "start_of_chain").and_then(|task| task.waits.first()?.resource);

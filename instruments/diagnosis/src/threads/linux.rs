@@ -15,4 +15,4 @@ pub use resolve::{NamedFrame, Names};
 pub use sampler::{Samples, sample, why_refused};
 pub use single::{Stopped, Stopper};
 pub use standstill::{Piece, Standstill, StillThread};
-pub use unwinder::Unwinder;
+pub use unwinder::{Call, Unwinder};

@@ -15,28 +15,41 @@ pub enum Profile {
     Aborting,
 }
 
-/// A running fixture.
-pub struct Program {
-    child: Child,
-    source: String,
-    port: u16,
+/// Another compiler than that of the tests.
+pub const SECOND_TOOLCHAIN: &str = "nightly";
+
+/// How to compile and start a program.
+pub struct Build {
+    folder: PathBuf,
+    name: String,
+    profile: Profile,
+    arguments: Vec<String>,
+    /// Toolchain, other than that of the tests.
+    toolchain: Option<&'static str>,
+    flags: Option<&'static str>,
 }
 
-impl Program {
-    /// Compiles a fixture, starts it and waits until its tasks are where they stay.
-    pub fn start(name: &str, profile: Profile) -> Self {
-        Self::start_with(name, profile, &[])
+impl Build {
+    /// Builds a program of the fixtures without optimisation.
+    pub fn new(name: &str) -> Self {
+        Self::within(&fixtures(), name)
     }
 
-    /// Does the same with arguments.
-    pub fn start_with(name: &str, profile: Profile, arguments: &[&str]) -> Self {
-        let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        Self::start_in(&fixtures, name, profile, arguments)
+    /// Builds a program of another package.
+    pub fn within(folder: &Path, name: &str) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            name: name.to_owned(),
+            profile: Profile::Debug,
+            arguments: Vec::new(),
+            toolchain: None,
+            flags: None,
+        }
     }
 
-    /// Does the same with a version of tokio.
-    pub fn start_with_tokio(version: &str, name: &str) -> Self {
-        let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    /// Builds a program of the fixtures with a version of tokio.
+    pub fn with_tokio(version: &str, name: &str) -> Self {
+        let fixtures = fixtures();
         let folder =
             PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("with-tokio-{version}"));
         std::fs::create_dir_all(folder.join("src/bin")).unwrap();
@@ -56,36 +69,74 @@ impl Program {
             &format!("tokio = {{ version = \"={version}\""),
         );
         std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-        Self::start_in(&folder, name, Profile::Debug, &[])
+        Self::within(&folder, name)
     }
 
-    fn start_in(fixtures: &Path, name: &str, profile: Profile, arguments: &[&str]) -> Self {
-        let folder = fixtures.file_name().unwrap();
-        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-            .join("target")
-            .join(folder);
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .current_dir(fixtures)
-            .args(["build", "--bin", name, "--target-dir"])
-            .arg(&target);
-        let profile = match profile {
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    pub fn argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    pub fn toolchain(mut self, toolchain: Option<&'static str>) -> Self {
+        self.toolchain = toolchain;
+        self
+    }
+
+    /// Sets flags of the compiler.
+    pub fn flags(mut self, flags: &'static str) -> Self {
+        self.flags = Some(flags);
+        self
+    }
+
+    /// Compiles the program, and returns its path.
+    fn compile(&self) -> PathBuf {
+        let mut target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("target");
+        let folder = self.folder.file_name().unwrap().to_str().unwrap();
+        let of_build = [Some(folder), self.toolchain, self.flags.map(|_| "flags")];
+        target.push(of_build.into_iter().flatten().collect::<Vec<_>>().join("-"));
+        let mut build = match self.toolchain {
+            None => Command::new(env!("CARGO")),
+            Some(toolchain) => {
+                let mut rustup = Command::new("rustup");
+                rustup.args(["run", toolchain, "cargo"]);
+                rustup
+            }
+        };
+        let profile = match self.profile {
             Profile::Debug => "dev",
             Profile::Release => "release",
             Profile::Aborting => "aborting",
         };
-        build.args(["--profile", profile]);
-        if name == "pools" {
+        build
+            .current_dir(&self.folder)
+            .args(["build", "--bin", &self.name, "--profile", profile])
+            .arg("--target-dir")
+            .arg(&target)
+            .envs(self.flags.map(|flags| ("RUSTFLAGS", flags)));
+        if self.name == "pools" {
             build.args(["--features", "pools"]);
         }
+        let built = build
+            .status()
+            .expect("cargo, or rustup for a second compiler");
         assert!(
-            build.status().unwrap().success(),
-            "the fixtures do not compile"
+            built.success(),
+            "{} does not compile; a second compiler comes with `rustup toolchain install {SECOND_TOOLCHAIN}`",
+            self.name
         );
         let folder = if profile == "dev" { "debug" } else { profile };
-        let program = target.join(folder).join(name);
-        let mut child = Command::new(program)
-            .args(arguments)
+        target.join(folder).join(&self.name)
+    }
+
+    /// Compiles the program, starts it and waits until its tasks are where they stay.
+    pub fn start(self) -> Program {
+        let mut child = Command::new(self.compile())
+            .args(&self.arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -94,7 +145,9 @@ impl Program {
             .map_while(Result::ok);
         let mut port = 0;
         loop {
-            let line = lines.next().unwrap_or_else(|| panic!("{name} ended"));
+            let line = lines
+                .next()
+                .unwrap_or_else(|| panic!("{} ended", self.name));
             if let Some(number) = line.strip_prefix("port ") {
                 port = number.parse().unwrap();
             }
@@ -102,12 +155,30 @@ impl Program {
                 break;
             }
         }
-        let source = std::fs::read_to_string(fixtures.join(format!("src/bin/{name}.rs"))).unwrap();
-        Self {
+        let source = self.folder.join(format!("src/bin/{}.rs", self.name));
+        Program {
             child,
-            source,
+            source: std::fs::read_to_string(source).unwrap(),
             port,
         }
+    }
+}
+
+fn fixtures() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// A running fixture.
+pub struct Program {
+    child: Child,
+    source: String,
+    port: u16,
+}
+
+impl Program {
+    /// Compiles a fixture, starts it and waits until its tasks are where they stay.
+    pub fn start(name: &str, profile: Profile) -> Self {
+        Build::new(name).profile(profile).start()
     }
 
     pub fn pid(&self) -> u32 {

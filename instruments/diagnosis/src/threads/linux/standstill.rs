@@ -111,6 +111,8 @@ pub struct Standstill {
     pub threads: Vec<StillThread>,
     /// Number of threads that did not stop in time.
     pub moving: usize,
+    /// Time of the first order to stop, by the system's monotonic clock.
+    pub began: Duration,
     /// From the first order to stop until all went on.
     pub took: Duration,
 }
@@ -134,6 +136,7 @@ impl Standstill {
             still: Self {
                 threads: Vec::with_capacity(MOST_THREADS),
                 moving: 0,
+                began: Duration::ZERO,
                 took: Duration::ZERO,
             },
         };
@@ -174,6 +177,7 @@ struct Stopping {
 impl Stopping {
     fn run(&mut self, pieces: &mut [Piece]) {
         let began = now();
+        self.still.began = began;
         self.end = began + TIMEOUT;
         let outcome = self.seize_all();
         if outcome.is_ok() {

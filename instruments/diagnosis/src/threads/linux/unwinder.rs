@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use framehop::{
-    CacheNative, ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, UnwindRegsNative,
-    Unwinder as _, UnwinderNative,
+    CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module,
+    UnwindRegsNative, Unwinder as _, UnwinderNative,
 };
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 
@@ -28,6 +28,17 @@ const ROOM: u64 = 64 << 10;
 /// Most bytes of the alternate stacks that Rust's standard library gives its threads. Between parts that nobody may
 /// access, they look like stacks.
 const ALTERNATE_STACK: u64 = 12 << 10;
+
+/// A function call on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Address in the function: of a caller, the byte before its return address.
+    pub address: u64,
+    /// Stack pointer while the function runs, or while what it called does.
+    pub stack: u64,
+    /// Frame pointer at the same moment.
+    pub frame: u64,
+}
 
 /// Finder of callers, by the tables of the files that it has read.
 pub struct Unwinder {
@@ -139,24 +150,44 @@ impl Unwinder {
         registers: [u64; 4],
         word: impl Fn(u64) -> Option<u64>,
     ) -> Vec<usize> {
+        let calls = self.calls(registers, word).into_iter();
+        calls
+            .filter_map(|call| usize::try_from(call.address).ok())
+            .collect()
+    }
+
+    /// Returns the calls of a stack from the innermost outwards, as [`callers`](Self::callers) does.
+    pub fn calls(&mut self, registers: [u64; 4], word: impl Fn(u64) -> Option<u64>) -> Vec<Call> {
         let [instruction, stack, frame, _link] = registers;
         #[cfg(target_arch = "x86_64")]
-        let registers = UnwindRegsNative::new(instruction, stack, frame);
+        let mut registers = UnwindRegsNative::new(instruction, stack, frame);
         #[cfg(target_arch = "aarch64")]
-        let registers = UnwindRegsNative::new(_link, stack, frame);
+        let mut registers = UnwindRegsNative::new(_link, stack, frame);
         let mut read = |address| word(address).ok_or(());
-        let mut frames =
-            self.native
-                .iter_frames(instruction, registers, &mut self.cache, &mut read);
-        let mut addresses = Vec::new();
-        // An error ends the stack: nothing beyond can be known.
-        while addresses.len() < DEEPEST
-            && let Ok(Some(frame)) = frames.next()
-            && let Ok(address) = usize::try_from(frame.address_for_lookup())
-        {
-            addresses.push(address);
+        let mut address = FrameAddress::from_instruction_pointer(instruction);
+        let mut calls = Vec::new();
+        loop {
+            calls.push(Call {
+                address: address.address_for_lookup(),
+                stack: registers.sp(),
+                #[cfg(target_arch = "x86_64")]
+                frame: registers.bp(),
+                #[cfg(target_arch = "aarch64")]
+                frame: registers.fp(),
+            });
+            let next =
+                self.native
+                    .unwind_frame(address, &mut registers, &mut self.cache, &mut read);
+            // An error ends the stack: nothing beyond can be known.
+            let next = next
+                .ok()
+                .flatten()
+                .and_then(FrameAddress::from_return_address);
+            match next {
+                Some(next) if calls.len() < DEEPEST => address = next,
+                _ => return calls,
+            }
         }
-        addresses
     }
 }
 
