@@ -22,7 +22,7 @@ pub mod threads;
 pub mod thresholds;
 mod waiting;
 
-pub use ecosystem::printable;
+pub use ecosystem::{escaped, printable};
 pub use evidence::{Addresses, Evidence, Unreadable};
 pub use finding::{Finding, Level, Words};
 pub use neighbours::Neighbours;

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Names of threads and routes may come from clients or other programs, and contain anything: [`printable()`] makes them
-//! safe to print. Numbers for people are written by [`figures`].
+//! safe to print, and [`escaped()`] safe in a page. Numbers for people are written by [`figures`].
 
 mod crate_of;
 pub mod figures;
@@ -31,7 +31,7 @@ pub use names::{
     is_of_runtime, is_within, makes_client, place_of, public_path, starts_thread, waits_for_disk,
     waits_for_others,
 };
-pub use printable::printable;
+pub use printable::{escaped, printable};
 pub use role::Role;
 pub use waits::{
     BODY_OF, BY_TIMER, ONE_OF_SEVERAL, Wait, WaitKind, WaitRow, wait_in, wait_named, waits,
