@@ -1,7 +1,7 @@
 //! Meanings of the function names that are found in the stacks of async services.
 //!
 //! The names are data: [`ecosystem.md`](https://docs.rs/crate/ecosystem/latest/source/src/ecosystem.md) lists crates,
-//! modules and functions with their meanings. This crate reads that file once and answers questions about a name.
+//! modules, functions and types with their meanings. This crate reads that file once and answers questions about a name.
 //!
 //! ```
 //! use ecosystem::{PathMeaning, place_of};
@@ -17,6 +17,7 @@
 
 mod crate_of;
 pub mod figures;
+pub mod kinds;
 mod names;
 mod printable;
 mod role;

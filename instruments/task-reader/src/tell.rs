@@ -1,7 +1,8 @@
 //! Turns the futures of a task into its stack, its waits and what it may hold.
 
+use ecosystem::kinds::{self, Wait as Row};
+
 use crate::drops::Drops;
-use crate::kinds::{KINDS, Wait as Row};
 use crate::model::{Certainty, Frame, Hold, Stage, State, Task, Wait};
 use crate::names;
 use crate::runtime::{self, Listed};
@@ -154,8 +155,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         owners.extend(around.iter().rev().map(|around| around.value));
         owners.extend(&self.outside);
         self.holds(node, Some(frame), &owners, &[]);
-        let timer = KINDS
-            .timer(&node.of.path)
+        let timer = kinds::timer(&node.of.path)
             .and_then(|timer| self.reading.find(node.value, timer, Reach::WithinValue));
         around.push(node);
         for child in &node.children {
@@ -192,7 +192,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             let run: Vec<&Node> = inner().skip(depth).take_while(is_run).copied().collect();
             let known = rows.len();
             for node in &run {
-                rows.extend(KINDS.wait(&node.of.path).map(|row| (*node, row)));
+                rows.extend(kinds::wait(&node.of.path).map(|row| (*node, row)));
             }
             if depth == 0 || rows.len() > known {
                 names.extend(next);
@@ -286,7 +286,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         owners: &[Value],
         between: &[Value],
     ) -> Option<Hold> {
-        let row = KINDS.holder(&kept.of.path)?;
+        let row = kinds::holder(&kept.of.path)?;
         let number =
             |value: Value, path: &[&str]| self.reading.number(self.reading.follow(value, path)?);
         if let Some(live_if) = &row.live_if

@@ -8,8 +8,9 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use ecosystem::kinds;
+
 use crate::contained::{contained, element};
-use crate::kinds::KINDS;
 use crate::locals;
 use crate::names;
 use crate::pass::Place;
@@ -245,7 +246,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         let Some(of) = self.reading.type_of(value) else {
             return;
         };
-        if KINDS.holder(&of.path).is_some() && search != Search::Borrowed {
+        if kinds::holder(&of.path).is_some() && search != Search::Borrowed {
             found.kept.push(Kept {
                 value,
                 of,
@@ -375,7 +376,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
     }
 
     fn type_matters(&self, of: &Type, depth: usize) -> bool {
-        if KINDS.holder(&of.path).is_some() || KINDS.set(&of.path).is_some() || self.is_future(of) {
+        if kinds::holder(&of.path).is_some() || kinds::set(&of.path).is_some() || self.is_future(of) {
             return true;
         }
         if of.fields.iter().any(|field| &*field.name == "vtable") {
