@@ -106,11 +106,8 @@ static WAITS: Table<Wait> = Table::new(|| {
     })
 });
 
-static TIMERS: Table<FieldPath> = Table::new(|| {
-    read("Types that limit a wait", |cells| {
-        field_path(cells.get(1)?)
-    })
-});
+static TIMERS: Table<FieldPath> =
+    Table::new(|| read("Types that limit a wait", |cells| field_path(cells.get(1)?)));
 
 static SETS: Table<Set> = Table::new(|| {
     read("Types that poll a list", |cells| {
@@ -222,10 +219,7 @@ mod tests {
 
     #[test]
     fn a_type_within_a_module_of_the_table_is_found() {
-        assert_eq!(
-            wait("tokio::io::util::read::Read").unwrap().kind,
-            "network"
-        );
+        assert_eq!(wait("tokio::io::util::read::Read").unwrap().kind, "network");
         assert!(wait("shop::io::util").is_none());
     }
 }

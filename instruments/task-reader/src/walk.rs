@@ -376,7 +376,8 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
     }
 
     fn type_matters(&self, of: &Type, depth: usize) -> bool {
-        if kinds::holder(&of.path).is_some() || kinds::set(&of.path).is_some() || self.is_future(of) {
+        if kinds::holder(&of.path).is_some() || kinds::set(&of.path).is_some() || self.is_future(of)
+        {
             return true;
         }
         if of.fields.iter().any(|field| &*field.name == "vtable") {
