@@ -10,7 +10,10 @@ use task_reader::{Group, Level, Report};
 use crate::answer::Answer;
 use crate::page;
 
-const STYLE: &str = concat!(include_str!("page/base.css"), include_str!("page/tasks.css"));
+const STYLE: &str = concat!(
+    include_str!("page/base.css"),
+    include_str!("page/tasks.css")
+);
 
 /// Content security policy: this style and the picture that is in the page. A test computes the hash.
 const POLICY: &str = "default-src 'none'; style-src 'sha256-JqHB4hgiOfG1bzGY2WIKLA+7JgwpRUdO0Zu0KYdm+F4='; img-src data:; base-uri 'none'; form-action 'self'; \
@@ -128,12 +131,55 @@ fn write_group(page: &mut String, report: &Report, group: &Group, is_open: bool)
     page.push_str("</ul>\n</details>\n");
 }
 
-/// Writes a future and those that it polls: below it in the list if it polls one, and each folding if it polls several.
+/// Writes a future and those below it, as items of a list.
 fn write_futures(page: &mut String, stack: &[Level]) {
     let Some((first, inner)) = stack.split_first() else {
         return;
     };
-    let mut polled: Vec<&[Level]> = Vec::new();
+    page.push_str("<li>");
+    write_future(page, first);
+    let polled = polled(first, inner);
+    if let [one] = polled.as_slice() {
+        page.push_str("</li>\n");
+        write_futures(page, one);
+        return;
+    }
+    for one in polled {
+        write_branch(page, one);
+    }
+    page.push_str("</li>\n");
+}
+
+/// Writes one of several futures that are polled together: it folds, with those below it.
+fn write_branch(page: &mut String, stack: &[Level]) {
+    let Some((first, inner)) = stack.split_first() else {
+        return;
+    };
+    if inner.is_empty() {
+        page.push_str("<div>");
+        write_future(page, first);
+        page.push_str("</div>\n");
+        return;
+    }
+    page.push_str("<details open><summary>");
+    write_future(page, first);
+    page.push_str("</summary><ul>\n");
+    let polled = polled(first, inner);
+    if let [one] = polled.as_slice() {
+        write_futures(page, one);
+    } else {
+        for one in polled {
+            page.push_str("<li>");
+            write_branch(page, one);
+            page.push_str("</li>\n");
+        }
+    }
+    page.push_str("</ul></details>\n");
+}
+
+/// Returns the futures that `first` polls, each with those below it.
+fn polled<'l>(first: &Level, inner: &'l [Level]) -> Vec<&'l [Level]> {
+    let mut polled = Vec::new();
     let mut rest = inner;
     while !rest.is_empty() {
         let after = rest
@@ -144,33 +190,22 @@ fn write_futures(page: &mut String, stack: &[Level]) {
         polled.push(one);
         rest = others;
     }
-    let _ = write!(page, "<li>{}", escaped(&first.frame.to_string()));
-    for wait in &first.waits {
+    polled
+}
+
+/// Writes a future with its line, what it waits for and what it holds.
+fn write_future(page: &mut String, level: &Level) {
+    page.push_str(&escaped(&level.frame.to_string()));
+    for wait in &level.waits {
         let _ = write!(
             page,
             "<br><em>waits for {}</em>",
             escaped(&wait.to_string())
         );
     }
-    for holds in &first.holds {
+    for holds in &level.holds {
         let _ = write!(page, "<br><strong>{}</strong>", escaped(&holds.to_string()));
     }
-    if let [one] = polled.as_slice() {
-        page.push_str("</li>\n");
-        write_futures(page, one);
-        return;
-    }
-    for one in polled {
-        let head = one.first().map(|level| name(&level.frame.future));
-        let _ = writeln!(
-            page,
-            "<details open><summary>{}</summary><ul>",
-            head.unwrap_or_default()
-        );
-        write_futures(page, one);
-        page.push_str("</ul></details>");
-    }
-    page.push_str("</li>\n");
 }
 
 /// Returns the name of a future without its type parameters if it is long.
