@@ -1,5 +1,6 @@
 //! Takes snapshots of processes.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use diagnosis::threads::StillThread;
@@ -74,7 +75,9 @@ impl<'i, 'a> Reader<'i, 'a> {
         let first = process.stand_still(&mut [])?;
         standstill.add(first.took);
         // This walk reads what changes meanwhile: it only finds out what to copy.
-        drop(self.attempt(&walker, &drops, process, &first.threads)?);
+        let walked = self.attempt(&walker, &drops, process, &first.threads)?;
+        ask_for_next_holders(&memory, &walked.tasks);
+        drop(walked);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
             let mut pieces = memory.wanted();
@@ -128,6 +131,7 @@ impl<'i, 'a> Reader<'i, 'a> {
         process: Process,
         threads: &[StillThread],
     ) -> Result<Attempt, Error> {
+        drops.begin();
         let (runtimes, contexts) = runtime::runtimes(walker.reading, threads)?;
         let lists = runtime::tasks(walker.reading, &runtimes, process)?;
         let mut tasks: Vec<Task> = Vec::new();
@@ -174,6 +178,29 @@ impl<'i, 'a> Reader<'i, 'a> {
             task.frames = calls.of_task(memory, thread);
             if task.frames.is_empty() {
                 task.not_seen.push("the stack of its thread".to_owned());
+            }
+        }
+    }
+}
+
+/// Asks for all memory of the tasks that wait for what others hold or wait for, too. By the time of the copy, one of them may
+/// hold it, and whether it does can only be said if all of its memory is known.
+fn ask_for_next_holders(memory: &Memory, tasks: &[Task]) {
+    let mut concerned: HashMap<u64, usize> = HashMap::new();
+    for task in tasks {
+        let waits = task.waits.iter().filter_map(|wait| wait.address);
+        for address in waits.chain(task.holds.iter().map(|hold| hold.address)) {
+            *concerned.entry(address).or_default() += 1;
+        }
+    }
+    for task in tasks {
+        let mut waits = task.waits.iter().filter_map(|wait| wait.address);
+        if waits.any(|address| concerned.get(&address).is_some_and(|tasks| *tasks > 1)) {
+            for range in &task.memory {
+                if memory.is_half_full() {
+                    return;
+                }
+                memory.ask(range);
             }
         }
     }

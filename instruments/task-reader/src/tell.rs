@@ -1,5 +1,7 @@
 //! Turns the futures of a task into its stack, its waits and what it may hold.
 
+use std::ops::Range;
+
 use ecosystem::kinds::{self, Wait as Row};
 
 use crate::drops::Drops;
@@ -43,6 +45,7 @@ pub(crate) fn task(
         holds: Vec::new(),
         not_seen: Vec::new(),
         address: listed.header.address,
+        memory: Vec::new(),
     };
     match &*types.of_task(reading, listed.header) {
         TaskType::Unknown => {
@@ -73,6 +76,7 @@ pub(crate) fn task(
             if let Some(future) =
                 future.filter(|_| matches!(task.state, State::Waiting | State::Ready))
             {
+                task.memory.extend(reading.range(cell));
                 match walker.walk(future) {
                     Some(node) => Teller {
                         reading,
@@ -132,6 +136,12 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             return;
         }
         let frame = self.task.frames.len();
+        let is_new = |range: &Range<u64>| {
+            let mut known = self.task.memory.iter();
+            !known.any(|known| known.contains(&range.start))
+        };
+        let memory = self.reading.range(node.value).filter(is_new);
+        self.task.memory.extend(memory);
         let (stage, line) = stage(node);
         let future = names::of_future(&node.of.name);
         // The await of a macro such as `select!` is in the macro's own file.
