@@ -10,13 +10,14 @@ use http::{HeaderValue, Method};
 
 use crate::answer::Answer;
 
-/// The whole page. Both hashes below are of files that are in it.
+/// The whole page. Both hashes below are of parts of it.
 const PAGE: &str = concat!(
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Debug endpoints</title>\n",
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
     "<meta name=\"color-scheme\" content=\"light dark\">\n",
     // Without it, a browser would ask the service for an icon.
     "<link rel=\"icon\" href=\"data:,\">\n<style>",
+    include_str!("page/base.css"),
     include_str!("page/page.css"),
     "</style>\n</head>\n",
     include_str!("page/page.html"),
@@ -29,7 +30,7 @@ const PAGE: &str = concat!(
 /// answers. Nothing else is loaded or run, and no other page may frame this one. A test computes both hashes.
 const POLICY: &str = "default-src 'none'; \
     script-src 'sha256-nPPlHp9qdmbf2E27n5zMHcxm9QVl9Zj5SoNQuC5wm6s='; \
-    style-src 'sha256-xIyyn9krkhB5kK62s0rIfOVOFhZRJYjyB79koVarKDg='; \
+    style-src 'sha256-YFqaBV/xUdVDiXjrdGntU2ol5u35MJzsP9Eux3fgTYM='; \
     connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Returns whether a client wants the page, as browsers do. `curl` and collectors do not, and get text.
@@ -78,9 +79,11 @@ mod tests {
 
     use super::*;
 
+    const STYLE: &str = concat!(include_str!("page/base.css"), include_str!("page/page.css"));
+
     #[test]
     fn the_policy_has_the_hashes_of_script_and_style() {
-        for text in [include_str!("page/page.js"), include_str!("page/page.css")] {
+        for text in [include_str!("page/page.js"), STYLE] {
             let hash = STANDARD.encode(Sha256::digest(text));
             assert!(
                 POLICY.contains(&format!("'sha256-{hash}'")),
@@ -92,6 +95,6 @@ mod tests {
     #[test]
     fn script_and_style_cannot_end_early() {
         assert!(!include_str!("page/page.js").contains("</script"));
-        assert!(!include_str!("page/page.css").contains("</style"));
+        assert!(!STYLE.contains("</style"));
     }
 }

@@ -4,15 +4,19 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use diagnosis::escaped;
 use task_reader::{Group, Level, Report};
 
 use crate::answer::Answer;
 use crate::page;
 
-const STYLE: &str = include_str!("page/tasks.css");
+const STYLE: &str = concat!(
+    include_str!("page/base.css"),
+    include_str!("page/tasks.css")
+);
 
 /// Content security policy: this style and the picture that is in the page. A test computes the hash.
-const POLICY: &str = "default-src 'none'; style-src 'sha256-HL8iCMzYhraOLANC/kyBoxYf3Q++3AeFcer4KniuFQ0='; img-src data:; base-uri 'none'; form-action 'self'; \
+const POLICY: &str = "default-src 'none'; style-src 'sha256-JqHB4hgiOfG1bzGY2WIKLA+7JgwpRUdO0Zu0KYdm+F4='; img-src data:; base-uri 'none'; form-action 'self'; \
     frame-ancestors 'none'";
 
 /// Groups that are open at first.
@@ -131,12 +135,55 @@ fn write_group(page: &mut String, report: &Report, group: &Group, is_open: bool)
     page.push_str("</ul>\n</details>\n");
 }
 
-/// Writes a future and those that it polls: below it in the list if it polls one, and each folding if it polls several.
+/// Writes a future and those below it, as items of a list.
 fn write_futures(page: &mut String, stack: &[Level]) {
     let Some((first, inner)) = stack.split_first() else {
         return;
     };
-    let mut polled: Vec<&[Level]> = Vec::new();
+    page.push_str("<li>");
+    write_future(page, first);
+    let polled = polled(first, inner);
+    if let [one] = polled.as_slice() {
+        page.push_str("</li>\n");
+        write_futures(page, one);
+        return;
+    }
+    for one in polled {
+        write_branch(page, one);
+    }
+    page.push_str("</li>\n");
+}
+
+/// Writes one of several futures that are polled together: it folds, with those below it.
+fn write_branch(page: &mut String, stack: &[Level]) {
+    let Some((first, inner)) = stack.split_first() else {
+        return;
+    };
+    if inner.is_empty() {
+        page.push_str("<div>");
+        write_future(page, first);
+        page.push_str("</div>\n");
+        return;
+    }
+    page.push_str("<details open><summary>");
+    write_future(page, first);
+    page.push_str("</summary><ul>\n");
+    let polled = polled(first, inner);
+    if let [one] = polled.as_slice() {
+        write_futures(page, one);
+    } else {
+        for one in polled {
+            page.push_str("<li>");
+            write_branch(page, one);
+            page.push_str("</li>\n");
+        }
+    }
+    page.push_str("</ul></details>\n");
+}
+
+/// Returns the futures that `first` polls, each with those below it.
+fn polled<'l>(first: &Level, inner: &'l [Level]) -> Vec<&'l [Level]> {
+    let mut polled = Vec::new();
     let mut rest = inner;
     while !rest.is_empty() {
         let after = rest
@@ -147,47 +194,27 @@ fn write_futures(page: &mut String, stack: &[Level]) {
         polled.push(one);
         rest = others;
     }
-    let _ = write!(page, "<li>{}", escaped(&first.frame.to_string()));
-    for wait in &first.waits {
+    polled
+}
+
+/// Writes a future with its line, what it waits for and what it holds.
+fn write_future(page: &mut String, level: &Level) {
+    page.push_str(&escaped(&level.frame.to_string()));
+    for wait in &level.waits {
         let _ = write!(
             page,
             "<br><em>waits for {}</em>",
             escaped(&wait.to_string())
         );
     }
-    for holds in &first.holds {
+    for holds in &level.holds {
         let _ = write!(page, "<br><strong>{}</strong>", escaped(&holds.to_string()));
     }
-    if let [one] = polled.as_slice() {
-        page.push_str("</li>\n");
-        write_futures(page, one);
-        return;
-    }
-    for one in polled {
-        let head = one.first().map(|level| name(&level.frame.future));
-        let _ = writeln!(
-            page,
-            "<details open><summary>{}</summary><ul>",
-            head.unwrap_or_default()
-        );
-        write_futures(page, one);
-        page.push_str("</ul></details>");
-    }
-    page.push_str("</li>\n");
 }
 
 /// Returns the name of a future without its type parameters if it is long.
 fn name(future: &str) -> String {
     escaped(&task_reader::shortened(future))
-}
-
-/// Returns a text with the special characters of HTML escaped, and control characters written as such.
-fn escaped(text: &str) -> String {
-    diagnosis::printable(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -201,16 +228,8 @@ mod tests {
         let hash = STANDARD.encode(Sha256::digest(STYLE));
         assert!(
             POLICY.contains(&format!("'sha256-{hash}'")),
-            "tasks.css was changed: write 'sha256-{hash}' into POLICY"
+            "a file of the style was changed: write 'sha256-{hash}' into POLICY"
         );
         assert!(!STYLE.contains("</style"));
-    }
-
-    #[test]
-    fn names_cannot_leave_their_place() {
-        assert_eq!(
-            escaped("<a href=\"x\">&\u{1b}[2J"),
-            "&lt;a href=&quot;x&quot;&gt;&amp;\\u001b[2J"
-        );
     }
 }

@@ -24,7 +24,7 @@ pub mod threads;
 pub mod thresholds;
 mod waiting;
 
-pub use ecosystem::printable;
+pub use ecosystem::{escaped, printable};
 pub use evidence::{Addresses, Evidence, Unreadable};
 pub use finding::{Finding, Level};
 pub use neighbours::{Neighbours, lost_in_words};

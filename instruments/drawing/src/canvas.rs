@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, ops::Range};
 
 use await_profile::drawing::{DARK_INK, DARK_PAPER};
+use ecosystem::escaped;
 use plotters::{
     coord::Shift,
     drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea},
@@ -376,11 +377,4 @@ fn themed(svg: &str, title: &str, description: &str) -> String {
         escaped(description)
     );
     svg.replacen('>', &words, 1)
-}
-
-/// Returns a text with the special characters of XML escaped.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

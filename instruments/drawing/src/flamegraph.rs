@@ -14,12 +14,12 @@ mod plumbing;
 use crate::folded::{IDLE, MEANINGFUL, NoCount, total};
 use crate::profile::Profile;
 use await_profile::drawing::{DARK_INK, DARK_PAPER, Drawing, Theme, legible};
+use ecosystem::escaped;
 use statistics::figures;
 use statistics::profile::ProfileKind;
 
 pub use self::boxes::Boxes;
 pub use self::plumbing::shortened;
-use crate::canvas::escaped;
 
 /// Folded stacks that cannot be drawn.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

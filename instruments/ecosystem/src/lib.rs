@@ -1,7 +1,7 @@
 //! Meanings of the function names that are found in the stacks of async services.
 //!
 //! The names are data: [`ecosystem.md`](https://docs.rs/crate/ecosystem/latest/source/src/ecosystem.md) lists crates,
-//! modules and functions with their meanings. This crate reads that file once and answers questions about a name.
+//! modules, functions and types with their meanings. This crate reads that file once and answers questions about a name.
 //!
 //! ```
 //! use ecosystem::{PathMeaning, place_of};
@@ -15,11 +15,12 @@
 //! [`Requests`] is what an await profile observed of requests, with typed [`Frame`]s: instruments fill it, rules read it.
 //!
 //! Names of threads and routes may come from clients or other programs, and contain anything: [`printable()`] makes them
-//! safe to print. Numbers for people are written by [`figures`].
+//! safe to print, and [`escaped()`] safe in a page. Numbers for people are written by [`figures`].
 
 mod crate_of;
 pub mod figures;
 mod frame;
+pub mod kinds;
 mod names;
 mod printable;
 mod requests;
@@ -36,7 +37,7 @@ pub use names::{
     is_of_runtime, is_within, makes_client, place_of, public_path, starts_thread, waits_for_disk,
     waits_for_others,
 };
-pub use printable::printable;
+pub use printable::{escaped, printable};
 pub use requests::{Answers, Interval, Place, Release, Requests, Route, Sequence, Unpolled};
 pub use role::Role;
 pub use waits::{BODY_OF, Wait, WaitKind, WaitRow, wait_in, wait_named, waits};

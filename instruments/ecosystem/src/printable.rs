@@ -28,11 +28,21 @@ pub fn printable(text: &str) -> String {
     safe
 }
 
+/// Returns `text` as a part of an HTML or SVG file, in an element or in the quotes of an attribute: [`printable`], with the
+/// special characters of both escaped.
+pub fn escaped(text: &str) -> String {
+    printable(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
 /// Returns whether a terminal obeys `character`, or shows nothing for it.
 ///
-/// These are Unicode's control and format characters (general categories Cc, Cf, Zl and Zp), without the two joiners,
-/// U+200C and U+200D: Persian words and many emoji need them. Marks that belong to one script and are visible there, such
-/// as U+0600, are no danger.
+/// These are Unicode's control and format characters (general categories Cc, Cf, Zl and Zp), and the two numbers without a
+/// character that XML forbids, but not the two joiners, U+200C and U+200D: Persian words and many emoji need them. Marks
+/// that belong to one script and are visible there, such as U+0600, are no danger.
 fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -44,6 +54,7 @@ fn is_unsafe(character: char) -> bool {
                 | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' // turns of direction
                 | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' // invisible operators and old shaping marks
                 | '\u{fff9}'..='\u{fffb}' // annotations
+                | '\u{fffe}' | '\u{ffff}' // no characters
                 | '\u{e0000}'..='\u{e007f}' // tags: a whole alphabet that nobody sees
         )
 }
@@ -77,6 +88,14 @@ mod tests {
         ] {
             assert_eq!(printable(text), shown);
         }
+    }
+
+    #[test]
+    fn text_cannot_leave_its_place_in_a_page_or_a_picture() {
+        assert_eq!(
+            escaped("<a href=\"x\">&\u{1b}[2J\u{ffff}\n"),
+            "&lt;a href=&quot;x&quot;&gt;&amp;\\u001b[2J\\uffff\n"
+        );
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::kinds::{KINDS, Set};
+use ecosystem::kinds::{self, Set};
+
 use crate::pass::Place;
 use crate::types::{Form, Type};
 use crate::value::{Reach, Reading, Value};
@@ -16,7 +17,7 @@ pub(crate) fn contained(
     value: Value,
     of: &Type,
 ) -> Option<(Vec<Value>, bool)> {
-    if let Some(set) = KINDS.set(&of.path) {
+    if let Some(set) = kinds::set(&of.path) {
         return Some(members(reading, value, set));
     }
     if let Form::Array { of, length } = of.form {

@@ -12,7 +12,7 @@ use crate::machine::{Code, Machine, Question};
 use crate::pass::hash;
 use crate::value::{Reading, Value};
 
-/// Most values that are asked for in one snapshot.
+/// Most values that are asked for in one walk.
 const MOST_QUESTIONS: u32 = 20_000;
 
 /// Answers for the values of one snapshot.
@@ -23,6 +23,11 @@ pub(crate) struct Drops {
 }
 
 impl Drops {
+    /// Begins another walk, which asks for all of its values anew.
+    pub(crate) fn begin(&self) {
+        self.asked.set(0);
+    }
+
     /// Returns whether `value` is dropped with its owners, or `None` if that cannot be found out. Each owner keeps the one
     /// before; `kept` are other values on the way. `last` is the function that drops the whole task, and its argument.
     pub(crate) fn is_dropped(
@@ -43,10 +48,7 @@ impl Drops {
                 .get(&hash(name.as_bytes()))?;
             Some((address.wrapping_add(reading.bias), owner.address))
         };
-        let range = |value: &Value| {
-            let size = reading.type_of(*value)?.size_or_pointer();
-            Some(value.address..value.address.checked_add(size)?)
-        };
+        let range = |value: &Value| reading.range(*value);
         let mut known: Vec<Range<u64>> = Vec::new();
         known.extend(owners.iter().filter_map(range));
         known.extend(kept.iter().filter_map(range));

@@ -16,7 +16,7 @@
 //!
 //! The compiler describes each `async fn` and block as a type with a variant for each `.await`. The variant has the line of
 //! the await, the awaited future, and the locals that live across it. No offset of tokio is written down here: fields are
-//! found by their names, and the tables of `kinds.md` say what types mean.
+//! found by their names, and the tables of [`ecosystem::kinds`] say what types mean.
 //!
 //! A **holder** is named only if the state of the lock or channel agrees: it has as many holders as such values were found.
 //! The compiler keeps the places of some values that were dropped, so a value alone proves nothing.
@@ -34,7 +34,6 @@ mod drops;
 mod error;
 mod graph;
 mod index;
-mod kinds;
 mod libraries;
 mod locals;
 mod machine;

@@ -110,6 +110,11 @@ impl Memory {
         self.is_full.get()
     }
 
+    /// Returns whether half of what may be kept is.
+    pub(crate) fn is_half_full(&self) -> bool {
+        self.pages.borrow().len() >= self.most_pages / 2
+    }
+
     /// Returns the number of kept bytes.
     pub(crate) fn kept(&self) -> usize {
         self.pages.borrow().len() * page_bytes()

@@ -1,5 +1,6 @@
 //! A snapshot of a process: tasks, their stacks, what they wait for and what they hold.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -79,6 +80,9 @@ pub struct Task {
     /// Address of its header, by which others know it.
     #[serde(skip)]
     pub(crate) address: u64,
+    /// Memory of its futures.
+    #[serde(skip)]
+    pub(crate) memory: Vec<Range<u64>>,
 }
 
 /// State of a task.

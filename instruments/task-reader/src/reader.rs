@@ -1,7 +1,7 @@
 //! Takes snapshots of processes.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::Error;
@@ -92,6 +92,7 @@ impl<'i, 'a> Reader<'i, 'a> {
         // This walk reads what changes meanwhile: it only finds out what to copy.
         let walked = self.attempt(&walker, &drops, calls, process, &first)?;
         let sockets = sockets::numbers(process, &walked.tasks);
+        ask_for_next_holders(&memory, &walked.tasks);
         drop(walked);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
@@ -142,6 +143,7 @@ impl<'i, 'a> Reader<'i, 'a> {
         process: Process,
         still: &diagnosis::threads::Standstill,
     ) -> Result<Attempt, Error> {
+        drops.begin();
         let (reading, threads) = (walker.reading, &still.threads[..]);
         let (runtimes, contexts) = runtime::runtimes(reading, threads)?;
         let mut lists = runtime::tasks(reading, &runtimes, process)?;
@@ -232,6 +234,29 @@ impl<'i, 'a> Reader<'i, 'a> {
             tasks,
             unseen,
         })
+    }
+}
+
+/// Asks for all memory of the tasks that wait for what others hold or wait for, too. By the time of the copy, one of them may
+/// hold it, and whether it does can only be said if all of its memory is known.
+fn ask_for_next_holders(memory: &Memory, tasks: &[Task]) {
+    let mut concerned: HashMap<u64, usize> = HashMap::new();
+    for task in tasks {
+        let waits = task.waits.iter().filter_map(|wait| wait.address);
+        for address in waits.chain(task.holds.iter().map(|hold| hold.address)) {
+            *concerned.entry(address).or_default() += 1;
+        }
+    }
+    for task in tasks {
+        let mut waits = task.waits.iter().filter_map(|wait| wait.address);
+        if waits.any(|address| concerned.get(&address).is_some_and(|tasks| *tasks > 1)) {
+            for range in &task.memory {
+                if memory.is_half_full() {
+                    return;
+                }
+                memory.ask(range);
+            }
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::kinds::KINDS;
+use ecosystem::kinds;
+
 use crate::pass::Place;
 use crate::types::{Field, Line, Type, Types, Variant};
 use crate::value::{Reading, Value};
@@ -90,7 +91,8 @@ impl Bodies {
         let places = self.places.get_or_init(|| types.bodies());
         let mut shadows = Vec::new();
         for (name, at, line) in types.variables(*places.get(&of.name.replacen("_env#", "#", 1))?) {
-            let Some(variable) = types.get(at).filter(|of| KINDS.holder(&of.path).is_some()) else {
+            let Some(variable) = types.get(at).filter(|of| kinds::holder(&of.path).is_some())
+            else {
                 continue;
             };
             // The argument itself is a variable of the function, too.

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use diagnosis::escaped;
+
 use crate::report::{Holder, Report, TaskRef, Wanted};
+use crate::text::without_parameters;
 
 /// Size of the picture and of its parts, in px.
 const WIDTH: usize = 960;
@@ -153,13 +156,12 @@ impl Drawn {
             escaped(&lines.join("\n"))
         );
         for (number, line) in lines.iter().enumerate() {
-            let most = (width - 2 * PAD) / LETTER;
             let class = if number == 0 { "first" } else { "quiet" };
             self.say(
                 x + PAD,
                 y + PAD + 13 + number * LINE,
                 class,
-                &cut(line, most),
+                &cut(line, letters(width)),
             );
         }
         self.body.push_str("</g>");
@@ -187,6 +189,11 @@ impl Drawn {
     }
 }
 
+/// Returns how many letters a box of this width has room for.
+fn letters(width: usize) -> usize {
+    (width - 2 * PAD) / LETTER
+}
+
 fn height(lines: usize) -> usize {
     lines * LINE + 2 * PAD
 }
@@ -205,9 +212,15 @@ fn held(holder: &Holder) -> Vec<String> {
     } else {
         "may hold"
     };
+    let is_long = value.type_name.chars().count() + "a ".len() > letters(HOLDERS.1);
+    let of = if is_long {
+        &without_parameters(&value.type_name)
+    } else {
+        &value.type_name
+    };
     let mut lines = vec![
         format!("{} {verb} `{}`", holder.task.number(), value.variable),
-        format!("a {}", value.type_name),
+        format!("a {of}"),
     ];
     lines.extend(
         holder
@@ -226,34 +239,25 @@ fn then(task: &TaskRef) -> Option<String> {
     (!then.is_empty()).then(|| then.to_owned())
 }
 
-/// Cuts the middle out of a text that is too long: files end with what matters, and names begin with it.
+/// Cuts the middle out of a text that is too long: of a file its first folders, and of a name what follows its beginning.
 fn cut(text: &str, most: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= most {
         return text.to_owned();
     }
-    let (head, tail) = (most / 3, most - most / 3 - 1);
+    let folders = letters.iter().position(|letter| *letter == '/');
+    let words = letters.iter().take(folders.unwrap_or_default());
+    let file = words.rev().position(|letter| *letter == ' ');
+    let head = match (folders, file) {
+        (Some(folders), Some(file)) => folders - file,
+        (Some(_), None) => 0,
+        (None, _) => most / 3,
+    };
+    let head = head.min(most * 2 / 3);
+    let tail = most - head - 1;
     let head: String = letters.iter().take(head).collect();
     let tail: String = letters.iter().skip(letters.len() - tail).collect();
     format!("{head}…{tail}")
-}
-
-/// Returns a text with the special characters of XML escaped, without those that XML cannot have.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '\n' => escaped.push('\n'),
-            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => {
-                escaped.push('\u{fffd}');
-            }
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]
@@ -264,13 +268,13 @@ mod tests {
     fn a_long_line_keeps_its_beginning_and_its_end() {
         assert_eq!(
             cut("suspended at src/a/very/deep/folder/main.rs:11", 24),
-            "suspende…lder/main.rs:11"
+            "suspended at …main.rs:11"
         );
+        assert_eq!(
+            cut("crates/lab/src/database.rs:35", 20),
+            "…/src/database.rs:35"
+        );
+        assert_eq!(cut("one of Readers, Writers", 12), "one …Writers");
         assert_eq!(cut("short", 24), "short");
-    }
-
-    #[test]
-    fn names_cannot_leave_their_place() {
-        assert_eq!(escaped("Vec<&u8>\u{1b}"), "Vec&lt;&amp;u8&gt;\u{fffd}");
     }
 }

@@ -1,8 +1,11 @@
 //! Turns the futures of a task into its stack, its waits and what it may hold.
 
+use std::ops::Range;
+
+use ecosystem::kinds::{self, Wait as Row};
+
 use crate::blocked::Blocked;
 use crate::drops::Drops;
-use crate::kinds::{KINDS, Wait as Row};
 use crate::model::{Certainty, Frame, Hold, Stage, State, Task, Wait};
 use crate::names;
 use crate::runtime::{self, Listed};
@@ -47,6 +50,7 @@ impl Told {
             holds: Vec::new(),
             not_seen: Vec::new(),
             address,
+            memory: Vec::new(),
         };
         Self {
             task,
@@ -97,6 +101,7 @@ pub(crate) fn task(
             if let Some(future) =
                 future.filter(|_| matches!(task.state, State::Waiting | State::Ready))
             {
+                task.memory.extend(reading.range(cell));
                 match walker.walk(future) {
                     Some(node) => Teller {
                         walker,
@@ -200,6 +205,12 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             return;
         }
         let frame = self.told.task.frames.len();
+        let is_new = |range: &Range<u64>| {
+            let mut known = self.told.task.memory.iter();
+            !known.any(|known| known.contains(&range.start))
+        };
+        let memory = self.reading.range(node.value).filter(is_new);
+        self.told.task.memory.extend(memory);
         let (stage, line) = stage(node);
         let future = names::of_future(&node.of.name);
         // The await of a macro such as `select!` is in the macro's own file.
@@ -220,16 +231,14 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 .push(format!("the state of {}", names::of_future(&node.of.name)));
         }
         self.told.task.not_seen.extend(node.unseen.iter().cloned());
-        let list = KINDS
-            .tasks(&node.of.path)
-            .and_then(|list| self.reading.follow(node.value, list));
+        let list =
+            kinds::tasks(&node.of.path).and_then(|list| self.reading.follow(node.value, list));
         self.told.lists.extend(list);
         let mut owners = vec![node.value];
         owners.extend(around.iter().rev().map(|around| around.value));
         owners.extend(&self.outside);
         self.holds(node, Some(frame), &owners, &[]);
-        let timer = KINDS
-            .timer(&node.of.path)
+        let timer = kinds::timer(&node.of.path)
             .and_then(|timer| self.reading.find(node.value, timer, Reach::WithinValue));
         around.push(node);
         for child in &node.children {
@@ -266,7 +275,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             let run: Vec<&Node> = inner().skip(depth).take_while(is_run).copied().collect();
             let known = rows.len();
             for node in &run {
-                rows.extend(KINDS.wait(&node.of.path).map(|row| (*node, row)));
+                rows.extend(kinds::wait(&node.of.path).map(|row| (*node, row)));
             }
             if depth == 0 || rows.len() > known {
                 names.extend(next);
@@ -367,7 +376,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         owners: &[Value],
         between: &[Value],
     ) {
-        let task = KINDS.handle(&handle.of.path);
+        let task = kinds::handle(&handle.of.path);
         let task = task.and_then(|task| self.reading.follow(handle.value, task));
         let Some(header) = task.and_then(|task| self.reading.pointee(task)) else {
             return;
@@ -396,6 +405,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             value: handle.value.address,
             out: None,
             is_dropped: Some(true),
+            permits: None,
         });
     }
 
@@ -432,7 +442,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         owners: &[Value],
         between: &[Value],
     ) -> Option<Hold> {
-        let row = KINDS.holder(&kept.of.path)?;
+        let row = kinds::holder(&kept.of.path)?;
         let number =
             |value: Value, path: &[&str]| self.reading.number(self.reading.follow(value, path)?);
         let live = row

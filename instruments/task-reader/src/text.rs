@@ -20,6 +20,11 @@ pub fn shortened(name: &str) -> String {
     if name.chars().count() <= LONGEST_NAME {
         return name.to_owned();
     }
+    without_parameters(name)
+}
+
+/// Leaves out the type parameters of a name: `Server<…>`.
+pub(crate) fn without_parameters(name: &str) -> String {
     let mut short = String::new();
     let mut depth = 0_usize;
     let mut before = ' ';

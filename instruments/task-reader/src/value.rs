@@ -1,6 +1,7 @@
 //! Values in the memory of the process: an address and a type, and the ways from one to the next.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::memory::Memory;
@@ -42,6 +43,12 @@ pub(crate) struct Reading<'r, 'i, 'a> {
 impl Reading<'_, '_, '_> {
     pub(crate) fn type_of(&self, value: Value) -> Option<Rc<Type>> {
         self.types.get(value.of)
+    }
+
+    /// Returns where a value lies.
+    pub(crate) fn range(&self, value: Value) -> Option<Range<u64>> {
+        let size = self.type_of(value)?.size_or_pointer();
+        Some(value.address..value.address.checked_add(size)?)
     }
 
     /// Returns the live variant of an enum or of the state of an `async fn`.

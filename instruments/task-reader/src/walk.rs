@@ -8,8 +8,9 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use ecosystem::kinds;
+
 use crate::contained::{contained, element};
-use crate::kinds::KINDS;
 use crate::locals;
 use crate::names;
 use crate::pass::Place;
@@ -266,8 +267,8 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         let Some(of) = self.reading.type_of(value) else {
             return;
         };
-        let is_handle = KINDS.handle(&of.path).is_some() && search == Search::Aside;
-        if is_handle || KINDS.holder(&of.path).is_some() && search != Search::Borrowed {
+        let is_handle = kinds::handle(&of.path).is_some() && search == Search::Aside;
+        if is_handle || kinds::holder(&of.path).is_some() && search != Search::Borrowed {
             let kept = Kept {
                 value,
                 of,
@@ -403,9 +404,9 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
     }
 
     fn type_matters(&self, of: &Type, depth: usize) -> bool {
-        let is_in_tables = KINDS.holder(&of.path).is_some()
-            || KINDS.handle(&of.path).is_some()
-            || KINDS.set(&of.path).is_some();
+        let is_in_tables = kinds::holder(&of.path).is_some()
+            || kinds::handle(&of.path).is_some()
+            || kinds::set(&of.path).is_some();
         if is_in_tables || self.is_future(of) {
             return true;
         }
