@@ -62,18 +62,6 @@ impl Frame {
             Self::Several(_) | Self::Timer | Self::State(_) => None,
         }
     }
-
-    /// Returns the type or module of a function, without its name: a lock to read and to write is one. Returns the text of
-    /// what is no function.
-    pub fn owner(&self) -> &str {
-        let text: &str = match self {
-            Self::State(state) => return state,
-            Self::Several(_) | Self::Timer => return "",
-            Self::Own(line) => &line.function,
-            Self::Function(function) => function,
-        };
-        text.rsplit_once("::").map_or(text, |(owner, _)| owner)
-    }
 }
 
 /// Returns the innermost line of the service's own code among these frames, the outermost first.
@@ -199,13 +187,5 @@ mod tests {
             assert_eq!(frame.to_string(), text);
             assert_eq!(text.parse(), Ok(frame));
         }
-    }
-
-    #[test]
-    fn a_lock_to_read_and_one_to_write_have_one_owner() {
-        let owner = |text: &str| Frame::Function(text.to_owned()).owner().to_owned();
-        let read = owner("tokio::sync::RwLock::read");
-        assert_eq!(read, owner("tokio::sync::RwLock::write"));
-        assert_ne!(read, owner("tokio::sync::Mutex::lock"));
     }
 }

@@ -108,8 +108,7 @@ fn what(waiting: &Waiting, requests: &Requests, facts: &Facts<'_>) -> What {
 fn held_and_awaited(waiting: &Waiting, requests: &Requests) -> Option<(Line, Line)> {
     let here = waiting.place();
     for other in &requests.places {
-        let [of_other, of_here] = [other, here].map(|place| place.frames.last().map(Frame::owner));
-        if other.kind() != Some(waiting.kind()) || of_other != of_here {
+        if other.kind() != Some(waiting.kind()) || leaf_type(other) != leaf_type(here) {
             continue;
         }
         for (first, second) in [(here, other), (other, here)] {
@@ -119,6 +118,18 @@ fn held_and_awaited(waiting: &Waiting, requests: &Requests) -> Option<(Line, Lin
         }
     }
     None
+}
+
+/// The type that is waited for, without its method: a lock to read and to write is one.
+fn leaf_type(place: &Place) -> Option<&str> {
+    let function = match place.frames.last()? {
+        Frame::State(state) => state.as_str(),
+        leaf => leaf.function()?,
+    };
+    match function.rsplit_once("::") {
+        Some((of_type, _)) => Some(of_type),
+        None => Some(function),
+    }
 }
 
 /// The line of the innermost own function at `first`, if requests at `second` are in the same function further on.
