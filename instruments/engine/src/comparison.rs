@@ -23,7 +23,9 @@ use crate::outcome::GeneratorFacts;
 use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
 
-pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side};
+pub use self::asked::{
+    Builds, Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side,
+};
 use self::round::{
     BASE, CHANGE, DISTURBED, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt,
     WARM_AGAIN, names, settle,
