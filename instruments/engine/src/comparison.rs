@@ -24,7 +24,9 @@ use crate::outcome::GeneratorFacts;
 use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
 
-pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side};
+pub use self::asked::{
+    Builds, Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side,
+};
 pub use self::capacities::{AtCapacity, Capacities};
 use self::round::{
     BASE, CHANGE, DISTURBED, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt,

@@ -136,6 +136,7 @@ mod tests {
                 base: of(12.0, 0.0, 1.0),
                 change: of(2.0, 0.5, 1.5),
                 again: of(12.0, 0.0, 1.0 + noise),
+                is_rebuilt: false,
             }
         };
         let rounds = [0.01, -0.02, 0.0].map(round);

@@ -102,6 +102,9 @@ pub struct Triplet {
     pub change: Figures,
     /// The base once more, as a server of its own. It shows how far equal servers differ.
     pub again: Figures,
+    /// `true` if both builds were made for this round alone. Rounds then differ in the layout of the code, which the
+    /// base and the base again have in common.
+    pub is_rebuilt: bool,
 }
 
 /// Returns whether only lower bounds of a metric are known of the base, and of the change, in some of `rounds`.

@@ -3,6 +3,9 @@
 //! A round has three servers: the base, the change, and the base again. Servers are fresh in each round, so differences
 //! between two starts of the same program are part of the noise.
 //!
+//! Two builds of one source differ in the layout of their code, and no number of rounds shows that. If both sides are built
+//! anew for each round, the rounds differ by layouts too, and the interval covers them ([`Triplet::is_rebuilt`]).
+//!
 //! Rounds are judged at several looks, and the comparison ends at the first look that decides it:
 //! [`Looks::COMPARISON`]. The tests simulate how often that is wrong.
 
@@ -117,7 +120,13 @@ impl Estimate {
         }
         let looks = Looks::COMPARISON;
         let (is_base_bound, is_change_bound) = are_bounds(rounds, &metric.key);
-        let interval = gains.pooled_interval(looks).filter(is_narrow);
+        // The base against itself knows nothing of layouts.
+        let interval = if rounds.iter().any(|round| round.is_rebuilt) {
+            gains.interval(looks)
+        } else {
+            gains.pooled_interval(looks)
+        };
+        let interval = interval.filter(is_narrow);
         Some(Self {
             base: bases.ratio()?,
             change: changes.ratio()?,

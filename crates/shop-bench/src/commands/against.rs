@@ -212,6 +212,7 @@ mod tests {
                 base,
                 change,
                 again,
+                is_rebuilt: false,
             }
         };
         (0..count).map(round).collect()

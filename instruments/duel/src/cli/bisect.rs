@@ -192,6 +192,7 @@ fn search(
         let comparison = comparison::Comparison {
             base: base.side.clone(),
             change: change.side,
+            builds: None,
             ready: how.ready.as_deref(),
             ready_within: Duration::from_secs_f64(how.ready_within),
             protocol: &protocol,

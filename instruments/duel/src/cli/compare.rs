@@ -1,5 +1,6 @@
 //! `duel compare`: two builds of a service.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use children::Interrupt;
 use children::environment;
 use children::program;
 use engine::answers::AnswerError;
-use engine::comparison::{self, Compared, ComparisonError, LeftOut};
+use engine::comparison::{self, Builds, Compared, ComparisonError, LeftOut};
 use engine::load::{GeneratorError, Protocol};
 use engine::placement::Placement;
 use engine::service::{Launch, Start};
@@ -19,7 +20,7 @@ use statistics::figures;
 use statistics::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use statistics::verdict::{Goal, Speed, Verdict};
 
-use super::revision::{GIT, Revision, Started, commit, repository};
+use super::revision::{GIT, LAYOUT, Revision, SHUFFLED, Started, commit, repository};
 use crate::cli::by_locust::{self, ByLocust};
 use crate::cli::options::{Compare, Comparing, Format, Inconclusive, Sent};
 use crate::cli::requests::{self, Target};
@@ -179,6 +180,19 @@ fn check(options: &Compare) -> Result<(), CliError> {
     for command in [&options.base, &options.change].into_iter().flatten() {
         is_git |= command.starts_with(GIT);
     }
+    if options.layouts.is_some() {
+        let mut both = [&options.base, &options.change].into_iter().flatten();
+        if !both.all(|command| command.starts_with(GIT)) {
+            return Err(CliError::usage(
+                "--layouts builds both sides: name them as git:REVISION",
+            ));
+        }
+        if !options.how.build.contains(LAYOUT) {
+            return Err(CliError::usage(format!(
+                "--layouts needs {LAYOUT} in --build; {SHUFFLED}"
+            )));
+        }
+    }
     if options.how.run.is_some() && !is_git {
         return Err(CliError::usage(
             "--run starts the build of a git:REVISION, and neither --base nor --change is one",
@@ -292,15 +306,7 @@ fn compare(
     let mut prepared = Vec::new();
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
-            let target = Target::of("--running", &side.name, &options.how.sent)?.server;
-            let within = Duration::from_secs(5);
-            if let Err(error) = std::net::TcpStream::connect_timeout(&target.address, within) {
-                return Err(CliError::invalid(format!(
-                    "no server answers at {}: {error}",
-                    side.name
-                )));
-            }
-            comparison::Side::Running(target)
+            running(&side.name, &options.how.sent)?
         } else if let Some(commit) = &side.commit {
             let like = worktrees.first();
             let made = make(
@@ -325,9 +331,26 @@ fn compare(
     let [base, change] = &prepared[..] else {
         unreachable!("there are two sides");
     };
+    let programs = about_programs(&started, worktrees.len());
+    if options.layouts.is_some() && started.len() < worktrees.len() {
+        return Err(CliError::invalid(
+            "--layouts needs a system that tells which program runs, such as Linux",
+        ));
+    }
+    let started = RefCell::new(started);
+    let rebuild = |round: u32| -> Result<(), ComparisonError> {
+        for (revision, started) in worktrees.iter().zip(&mut *started.borrow_mut()) {
+            revision.rebuild(round, started, interrupt)?;
+        }
+        Ok(())
+    };
     let comparison = comparison::Comparison {
         base: base.clone(),
         change: change.clone(),
+        builds: options.layouts.map(|rounds| Builds {
+            rounds,
+            make: &rebuild,
+        }),
         ready: options.how.ready.as_deref(),
         ready_within: Duration::from_secs_f64(options.how.ready_within),
         protocol: &protocol,
@@ -350,13 +373,29 @@ fn compare(
     let mut compared = comparison
         .run()
         .map_err(|error| explained(error, interrupt))?;
-    compared
-        .notes
-        .extend(about_programs(&started, worktrees.len()));
+    if options.layouts.is_some() {
+        compared.notes.push(
+            "both were built anew for each round, so the interval covers what the layout of the code does."
+                .to_owned(),
+        );
+    }
+    compared.notes.extend(programs);
     if options.how.sent.insecure {
         compared.notes.push(requests::UNCHECKED.to_owned());
     }
     Ok(compared)
+}
+
+/// Returns the side of a server that runs already, once it accepts a connection.
+fn running(url: &str, sent: &Sent) -> Result<comparison::Side, CliError> {
+    let target = Target::of("--running", url, sent)?.server;
+    let within = Duration::from_secs(5);
+    match std::net::TcpStream::connect_timeout(&target.address, within) {
+        Ok(_) => Ok(comparison::Side::Running(target)),
+        Err(error) => Err(CliError::invalid(format!(
+            "no server answers at {url}: {error}"
+        ))),
+    }
 }
 
 /// Returns whether a command listens on a second port.

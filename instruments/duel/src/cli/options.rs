@@ -191,6 +191,10 @@ pub(crate) struct Compare {
     pub with: With,
     #[command(flatten)]
     pub workers: Workers,
+    /// Build both revisions anew for each of so many rounds at most, with the round's number for `{layout}` in --build. The
+    /// interval then covers what the layout of the code does
+    #[arg(long, value_name = "ROUNDS", value_parser = number(3_u32..=100, "12"), conflicts_with = "running")]
+    pub layouts: Option<u32>,
     /// Seconds after which no further round begins
     #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
     #[arg(value_parser = number(1.0..=86_400.0, "300"))]

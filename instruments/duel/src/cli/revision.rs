@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use crate::report::Program;
 use children::Interrupt;
+use engine::comparison::ComparisonError;
 use engine::service::program::Program as Running;
 use engine::service::program::digest;
 use engine::service::{CommandError, CommandServer, Launch, run_to_end};
@@ -21,6 +22,13 @@ use terminal::git::{Commit, Git};
 
 /// Prefix of a revision on the command line.
 pub(super) const GIT: &str = "git:";
+
+/// Place in the build command for the number of a round's layout.
+pub(super) const LAYOUT: &str = "{layout}";
+
+/// Advice for builds that differ in their layout.
+pub(super) const SHUFFLED: &str = "for cargo and the linker LLD, say --build 'cargo rustc --release --bin NAME -- \
+     -Clink-arg=-Wl,--shuffle-sections=.text*={layout}'";
 
 /// Status with which a shell reports that a program does not exist.
 const NOT_FOUND: i32 = 127;
@@ -36,6 +44,8 @@ const SOURCE: &str = "source";
 pub(super) struct Revision<'a> {
     /// `base` or `change`.
     name: &'a str,
+    /// Command that built it.
+    build: String,
     root: PathBuf,
     /// The folder within the worktree that the command was called in.
     folder: PathBuf,
@@ -169,11 +179,13 @@ impl<'a> Revision<'a> {
         kept.link_into(worktree.of_cargo(&within));
         let ready = Self {
             name,
+            build: build.to_owned(),
             root,
             folder,
             kept,
             worktree,
         };
+        let build = &*for_round(build, 0);
         say(&format!("{name}: {build} at {commit}"));
         let modules = ready.worktree.path.join(".gitmodules");
         let lacks_submodules = modules.is_file() && !build.contains("submodule");
@@ -202,6 +214,36 @@ impl<'a> Revision<'a> {
             )),
             None => Ok(ready),
         }
+    }
+
+    /// Builds it anew for a round, counted from 0, and replaces what it has `started`. The first round has the first build.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the build does, or if it makes the same program as for the round before.
+    pub(super) fn rebuild(
+        &self,
+        round: u32,
+        started: &mut Started,
+        interrupt: &Interrupt,
+    ) -> Result<(), ComparisonError> {
+        if round == 0 {
+            return Ok(());
+        }
+        let build = for_round(&self.build, round);
+        let what = format!("build of the {}", self.name);
+        run_to_end(&what, &self.kept.with(&build), &self.folder, interrupt)?;
+        let program = fs::read(&started.path).map(digest);
+        let program = program.map_err(|error| {
+            ComparisonError::Invalid(format!("{}: {error}", started.program.file))
+        })?;
+        if program == started.program.sha256 {
+            return Err(ComparisonError::Invalid(format!(
+                "the {what} makes the same program with another {LAYOUT}; {SHUFFLED}."
+            )));
+        }
+        started.program.sha256 = program;
+        Ok(())
     }
 
     /// Returns the command `run` with the variable by which it finds this build.
@@ -244,12 +286,17 @@ impl<'a> Revision<'a> {
         };
         let shown = self.within(&file).unwrap_or_default();
         let bytes = fs::read(&image);
+        let path = file.clone();
         let sha256 = bytes.map(digest).map_err(CliError::because(&shown))?;
         let program = Program {
             file: shown,
             sha256,
         };
-        Ok(Some(Started { program, run_by }))
+        Ok(Some(Started {
+            program,
+            path,
+            run_by,
+        }))
     }
 
     /// Returns the file of this build that runs, another name of the same file, and the program that runs it if it is a
@@ -310,8 +357,15 @@ impl<'a> Revision<'a> {
 /// Program that a revision's command started.
 pub(super) struct Started {
     pub(super) program: Program,
+    /// Path of the program's file.
+    path: PathBuf,
     /// The program from elsewhere that runs the file, if one does.
     pub(super) run_by: Option<String>,
+}
+
+/// Returns the command that builds for a round, counted from 0. 0 would mean to some linkers that nothing is shuffled.
+fn for_round(build: &str, round: u32) -> String {
+    build.replace(LAYOUT, &(round + 1).to_string())
 }
 
 fn failed(error: CommandError) -> CliError {

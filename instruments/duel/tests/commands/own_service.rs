@@ -278,6 +278,26 @@ fn revisions_are_built_in_worktrees_that_go_again() {
         }
     }
 
+    if cfg!(target_os = "linux") {
+        // A number behind a program changes nothing but its digest.
+        let numbered = format!("--layouts 3 --build '{make}; echo {{layout}} >> {shop_of_build}'");
+        let line = |build: &str| {
+            let run = format!(
+                "{shop_of_build} {}",
+                project.options("--delay-ms $(cat delay)")
+            );
+            format!("{build} --run '{run}' --get / --format json --at-most 60")
+        };
+        let said = project.compare("git:HEAD~1", "git:HEAD", &line(&numbered));
+        compared(&said, &[]);
+        assert!(said.out.contains("built anew for each round"), "{said:?}");
+        assert!(said.err.contains("round  3:"), "{said:?}");
+        assert!(!said.err.contains("round  4:"), "{said:?}");
+        let equal = format!("--layouts 3 --build '{make}; : {{layout}}'");
+        let said = project.compare("git:HEAD~1", "git:HEAD", &line(&equal));
+        told(&said, 3, &["the same program with another {layout}"]);
+    }
+
     // A checkout has no files of submodules, which the build itself can fetch.
     let part = Project::new();
     part.git(&["init", "--quiet"]);
@@ -316,6 +336,8 @@ fn wrong_usage_is_told_before_anything_runs() {
         --base a --change b | no request is named: give a path
         --base git:HEAD --change b --get / | needs --run
         --base a --change b --run c --get / | neither --base nor --change
+        --base a --change b --layouts 5 --get / | name them as git:REVISION
+        --base git:HEAD --change git:HEAD --run a --layouts 5 --get / | needs {layout} in --build
         --base a --change b --get x | a path begins with /
         --base a --change b --get / --workers 2 | add --with locust
         --base a --change b --get / --with locust --rate 5 | closed loops only

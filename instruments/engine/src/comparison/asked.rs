@@ -35,12 +35,22 @@ pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, Dri
 /// Test that returns `true` if rounds say enough.
 pub type Enough<'a> = dyn Fn(&[Triplet]) -> bool + 'a;
 
+/// Builds of both sides for one round each, in the same places as before.
+pub struct Builds<'a> {
+    /// Number of rounds that have a build.
+    pub rounds: u32,
+    /// Makes those of a round, counted from 0.
+    pub make: &'a dyn Fn(u32) -> Result<(), ComparisonError>,
+}
+
 /// Settings of a comparison.
 pub struct Comparison<'a> {
     /// The base.
     pub base: Side,
     /// The change.
     pub change: Side,
+    /// Builds for each round, which then differ in the layout of the code; `None` if both sides stay as they are.
+    pub builds: Option<Builds<'a>>,
     /// Path that answers once a server is ready.
     pub ready: Option<&'a str>,
     /// Longest time until a server is ready.

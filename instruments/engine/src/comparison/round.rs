@@ -263,6 +263,7 @@ impl Comparison<'_> {
             base: self.figures(base, &servers[BASE], traffic),
             change: self.figures(change, &servers[CHANGE], traffic),
             again: self.figures(again, &servers[AGAIN], traffic),
+            is_rebuilt: self.builds.is_some(),
         };
         Ok((round, spoilt))
     }

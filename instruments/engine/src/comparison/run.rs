@@ -123,6 +123,10 @@ impl Rounds for Run<'_> {
 
     fn run(&mut self, number: u32, order: [Side; 3]) -> Result<ControlFlow<()>, ComparisonError> {
         let (comparison, so_far) = (self.comparison, number + 1);
+        if let Some(builds) = &comparison.builds {
+            comparison.begins(&format!("round {so_far}: base and change are built"));
+            (builds.make)(number)?;
+        }
         comparison.begins(&format!("round {so_far}: servers start"));
         let mut servers = comparison.start(order)?;
         // All servers of a round get the same seed, and each round gets another.
@@ -169,7 +173,11 @@ impl Rounds for Run<'_> {
                 figures::ratio(self.traffic.duration.as_secs_f64())
             )));
         }
-        if is_late || self.are_enough() {
+        let is_last = match &comparison.builds {
+            Some(builds) => so_far >= builds.rounds,
+            None => false,
+        };
+        if is_last || is_late || self.are_enough() {
             return Ok(ControlFlow::Break(()));
         }
         Ok(ControlFlow::Continue(()))
