@@ -121,10 +121,11 @@ impl<'a> BlockOns<'a> {
                             around: stack.get(number + 1).map(|call| call.stack),
                         };
                         // A closure in it has no such variables.
-                        let Some(future) = self.future(calls, &moment) else {
+                        let Some(variables) = self.variables(calls, &moment) else {
                             within.push(function);
                             continue;
                         };
+                        let future = moment.future(variables);
                         is_found = Some(future.is_some());
                         found.futures.extend(future.map(|future| Blocked {
                             tid: thread.tid,
@@ -147,22 +148,18 @@ impl<'a> BlockOns<'a> {
         found
     }
 
-    /// Returns the future that the `block_on` at an address has pinned, if its place is known; `None` if no `block_on` is there.
-    fn future(
+    /// Returns the variables of the `block_on` in which a call is, or `None` if it is in no such function.
+    fn variables(
         &mut self,
         calls: &Calls<'a>,
         moment: &Moment<'_, '_, '_, 'a>,
-    ) -> Option<Option<Value>> {
+    ) -> Option<&[Variable<'a>]> {
         let (index, linked) = (moment.reading.types.index, moment.linked);
         let variables = self.0.entry(linked).or_insert_with(|| {
             let unit = calls.unit(linked);
             unit.and_then(|unit| variables(index, unit, linked))
         });
-        let variables = variables.as_ref()?;
-        // A future is moved into the variable that is pinned, and older places of it stay on the stack.
-        let mut pinned = variables.iter().filter_map(|one| moment.pinned(one));
-        let mut own = variables.iter().filter_map(|one| moment.own(one));
-        Some(pinned.next().or_else(|| own.next()))
+        variables.as_deref()
     }
 }
 
@@ -205,6 +202,14 @@ struct Moment<'m, 'r, 'i, 'a> {
 }
 
 impl<'a> Moment<'_, '_, '_, 'a> {
+    /// Returns the future that a `block_on` with these variables has pinned.
+    fn future(&self, variables: &[Variable<'a>]) -> Option<Value> {
+        // A future is moved into the variable that is pinned, and older places of it stay on the stack.
+        let mut pinned = variables.iter().filter_map(|one| self.pinned(one));
+        let mut own = variables.iter().filter_map(|one| self.own(one));
+        pinned.next().or_else(|| own.next())
+    }
+
     /// Returns where a variable leads that is a pinned reference.
     fn pinned(&self, variable: &Variable<'a>) -> Option<Value> {
         let types = self.reading.types;
@@ -280,7 +285,7 @@ impl<'a> Moment<'_, '_, '_, 'a> {
             result = match result.ok()? {
                 EvaluationResult::Complete => {
                     return match evaluation.as_result() {
-                        [piece] if piece.size_in_bits.is_none() => Some(piece.location.clone()),
+                        [piece] if piece.size_in_bits.is_none() => Some(piece.location),
                         _ => None,
                     };
                 }

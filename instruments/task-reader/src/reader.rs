@@ -90,10 +90,10 @@ impl<'i, 'a> Reader<'i, 'a> {
         let first = process.stand_still(&mut [])?;
         standstill.add(first.took);
         // This walk reads what changes meanwhile: it only finds out what to copy.
-        let walked = self.attempt(&walker, &drops, calls, process, &first)?;
-        let sockets = sockets::numbers(process, &walked.tasks);
-        ask_for_next_holders(&memory, &walked.tasks);
-        drop(walked);
+        let live = self.attempt(&walker, &drops, calls, process, &first)?;
+        let sockets = sockets::numbers(process, &live.tasks);
+        ask_for_next_holders(&memory, &live.tasks);
+        drop(live);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
             let mut pieces = memory.wanted();

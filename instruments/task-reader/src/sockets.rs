@@ -135,7 +135,7 @@ pub(crate) fn add_peers(process: Process, tasks: &mut [Task], before: &Numbers) 
     let rows: HashMap<u64, &Row> = owned.map(|row| (row.inode, row)).collect();
     let ports: HashSet<u16> = table
         .iter()
-        .map(|row| row.socket())
+        .map(Row::socket)
         .filter(|socket| socket.state == SocketState::Listens)
         .map(|socket| socket.local.port())
         .collect();
