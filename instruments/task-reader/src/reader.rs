@@ -77,6 +77,7 @@ impl<'i, 'a> Reader<'i, 'a> {
         // This walk reads what changes meanwhile: it only finds out what to copy.
         let walked = self.attempt(&walker, &drops, process, &first.threads)?;
         ask_for_next_holders(&memory, &walked.tasks);
+        drops.begin(&walked.tasks);
         drop(walked);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
@@ -88,6 +89,7 @@ impl<'i, 'a> Reader<'i, 'a> {
             moving = still.moving;
             let read = self.attempt(&walker, &drops, process, &still.threads)?;
             let is_complete = !read.lists.is_locked && !memory.has_missing();
+            drops.begin(&read.tasks);
             attempt = Some(read);
             if is_complete {
                 break;
@@ -131,7 +133,6 @@ impl<'i, 'a> Reader<'i, 'a> {
         process: Process,
         threads: &[StillThread],
     ) -> Result<Attempt, Error> {
-        drops.begin();
         let (runtimes, contexts) = runtime::runtimes(walker.reading, threads)?;
         let lists = runtime::tasks(walker.reading, &runtimes, process)?;
         let mut tasks: Vec<Task> = Vec::new();

@@ -307,9 +307,13 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         let resource = self
             .reading
             .resource(self.reading.follow(kept.value, &row.resource)?)?;
-        let is_dropped =
-            self.drops
-                .is_dropped(self.reading, kept.value, owners, between, self.last);
+        let is_dropped = self.drops.is_dropped(
+            self.reading,
+            (kept.value, resource.address),
+            owners,
+            between,
+            self.last,
+        );
         // It was moved or dropped before.
         if is_dropped == Some(false) {
             return None;
