@@ -21,8 +21,8 @@ const MOST_QUESTIONS: u32 = 20_000;
 #[derive(Default)]
 pub(crate) struct Drops {
     machine: RefCell<Machine>,
-    /// Addresses of what tasks waited for in the walk before.
-    wanted: RefCell<HashSet<u64>>,
+    /// Addresses of what tasks waited for in the walk before; none in the first walk.
+    wanted: RefCell<Option<HashSet<u64>>>,
     asked: Cell<u32>,
     asked_for_others: Cell<u32>,
 }
@@ -31,10 +31,18 @@ impl Drops {
     /// Begins another walk, which asks for all of its values anew. `before` are the tasks of the walk before.
     pub(crate) fn begin(&self, before: &[Task]) {
         let waits = before.iter().flat_map(|task| &task.waits);
-        self.wanted
-            .replace(waits.filter_map(|wait| wait.address).collect());
+        let wanted = waits.filter_map(|wait| wait.address).collect();
+        self.wanted.replace(Some(wanted));
         self.asked.set(0);
         self.asked_for_others.set(0);
+    }
+
+    /// Returns whether tasks wait for what lies at `resource`, as far as that is known.
+    pub(crate) fn may_be_wanted(&self, resource: u64) -> bool {
+        let wanted = self.wanted.borrow();
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| wanted.contains(&resource))
     }
 
     /// Returns whether `value`, which may hold what lies at `resource`, is dropped with its owners, or `None` if that cannot be
@@ -74,7 +82,7 @@ impl Drops {
         let (entry, argument) = owners.iter().find_map(glue).or(last)?;
         // A large service has more values than can be asked for, and those that nobody waits for shall not take the place of
         // the others.
-        let asked = if self.wanted.borrow().contains(&resource) {
+        let asked = if self.may_be_wanted(resource) {
             &self.asked
         } else {
             &self.asked_for_others
