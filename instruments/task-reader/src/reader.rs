@@ -75,10 +75,10 @@ impl<'i, 'a> Reader<'i, 'a> {
         let first = process.stand_still(&mut [])?;
         standstill.add(first.took);
         // This walk reads what changes meanwhile: it only finds out what to copy.
-        let walked = self.attempt(&walker, &drops, process, &first.threads)?;
-        ask_for_next_holders(&memory, &walked.tasks);
-        drops.begin(&walked.tasks);
-        drop(walked);
+        let outline = self.attempt(&walker, &drops, process, &first.threads)?;
+        ask_for_next_holders(&memory, &outline.tasks);
+        drops.begin(&outline.tasks);
+        drop(outline);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
             let mut pieces = memory.wanted();
