@@ -6,34 +6,52 @@
 //! changes nothing (`machine`), with the copied memory of the task.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::machine::{Code, Machine, Question};
+use crate::model::Task;
 use crate::pass::hash;
 use crate::value::{Reading, Value};
 
-/// Most values that are asked for in one walk.
+/// Most values that are asked for in one walk: of those that hold what tasks wait for, and of all others.
 const MOST_QUESTIONS: u32 = 20_000;
 
 /// Answers for the values of one snapshot.
 #[derive(Default)]
 pub(crate) struct Drops {
     machine: RefCell<Machine>,
+    /// Addresses of what tasks waited for in the walk before; none in the first walk.
+    wanted: RefCell<Option<HashSet<u64>>>,
     asked: Cell<u32>,
+    asked_for_others: Cell<u32>,
 }
 
 impl Drops {
-    /// Begins another walk, which asks for all of its values anew.
-    pub(crate) fn begin(&self) {
+    /// Begins another walk, which asks for all of its values anew. `before` are the tasks of the walk before.
+    pub(crate) fn begin(&self, before: &[Task]) {
+        let waits = before.iter().flat_map(|task| &task.waits);
+        let wanted = waits.filter_map(|wait| wait.address).collect();
+        self.wanted.replace(Some(wanted));
         self.asked.set(0);
+        self.asked_for_others.set(0);
     }
 
-    /// Returns whether `value` is dropped with its owners, or `None` if that cannot be found out. Each owner keeps the one
-    /// before; `kept` are other values on the way. `last` is the function that drops the whole task, and its argument.
+    /// Returns whether tasks wait for what lies at `resource`, as far as that is known.
+    pub(crate) fn may_be_wanted(&self, resource: u64) -> bool {
+        let wanted = self.wanted.borrow();
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| wanted.contains(&resource))
+    }
+
+    /// Returns whether `value`, which may hold what lies at `resource`, is dropped with its owners, or `None` if that cannot be
+    /// found out. Each owner keeps the one before; `kept` are other values on the way. `last` is the function that drops the
+    /// whole task, and its argument.
     pub(crate) fn is_dropped(
         &self,
         reading: &Reading<'_, '_, '_>,
-        value: Value,
+        (value, resource): (Value, u64),
         owners: &[Value],
         kept: &[Value],
         last: Option<(u64, u64)>,
@@ -62,8 +80,15 @@ impl Drops {
             return None;
         }
         let (entry, argument) = owners.iter().find_map(glue).or(last)?;
-        self.asked.set(self.asked.get().saturating_add(1));
-        if self.asked.get() > MOST_QUESTIONS {
+        // A large service has more values than can be asked for, and those that nobody waits for shall not take the place of
+        // the others.
+        let asked = if self.may_be_wanted(resource) {
+            &self.asked
+        } else {
+            &self.asked_for_others
+        };
+        asked.set(asked.get().saturating_add(1));
+        if asked.get() > MOST_QUESTIONS {
             return None;
         }
         let question = Question {

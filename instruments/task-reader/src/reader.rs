@@ -90,10 +90,11 @@ impl<'i, 'a> Reader<'i, 'a> {
         let first = process.stand_still(&mut [])?;
         standstill.add(first.took);
         // This walk reads what changes meanwhile: it only finds out what to copy.
-        let live = self.attempt(&walker, &drops, calls, process, &first)?;
-        let sockets = sockets::numbers(process, &live.tasks);
-        ask_for_next_holders(&memory, &live.tasks);
-        drop(live);
+        let outline = self.attempt(&walker, &drops, calls, process, &first)?;
+        let sockets = sockets::numbers(process, &outline.tasks);
+        ask_for_next_holders(&memory, &outline.tasks);
+        drops.begin(&outline.tasks);
+        drop(outline);
         let (mut attempt, mut moving) = (None, 0);
         while standstill.stops < MOST_STOPS {
             let mut pieces = memory.wanted();
@@ -104,6 +105,7 @@ impl<'i, 'a> Reader<'i, 'a> {
             moving = still.moving;
             let read = self.attempt(&walker, &drops, calls, process, &still)?;
             let is_complete = !read.lists.is_locked && !memory.has_missing();
+            drops.begin(&read.tasks);
             attempt = Some(read);
             if is_complete {
                 break;
@@ -143,7 +145,6 @@ impl<'i, 'a> Reader<'i, 'a> {
         process: Process,
         still: &diagnosis::threads::Standstill,
     ) -> Result<Attempt, Error> {
-        drops.begin();
         let (reading, threads) = (walker.reading, &still.threads[..]);
         let (runtimes, contexts) = runtime::runtimes(reading, threads)?;
         let mut lists = runtime::tasks(reading, &runtimes, process)?;

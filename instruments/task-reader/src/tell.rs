@@ -455,9 +455,17 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         let resource = self
             .reading
             .resource(self.reading.follow(kept.value, &row.resource)?)?;
-        let is_dropped =
-            self.drops
-                .is_dropped(self.reading, kept.value, owners, between, self.last);
+        // Nearly all guesses are wrong, and each costs as much as a value that is known to be there.
+        if kept.is_guessed && !self.drops.may_be_wanted(resource.address) {
+            return None;
+        }
+        let is_dropped = self.drops.is_dropped(
+            self.reading,
+            (kept.value, resource.address),
+            owners,
+            between,
+            self.last,
+        );
         // It was moved or dropped before.
         if is_dropped == Some(false) {
             return None;
