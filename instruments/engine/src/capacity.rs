@@ -1,5 +1,4 @@
-//! Search for the capacity of a service that runs: open loads at one rate after the other, as
-//! [`statistics::capacity`] decides.
+//! Search for the capacity of a service: open loads at one rate after the other, as [`statistics::capacity`] decides.
 
 use std::time::{Duration, Instant};
 
@@ -32,12 +31,10 @@ const FIRST: Duration = Duration::from_millis(1500);
 const RECOVERS_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Lowest rate that is tried, in requests per second.
-const LOWEST: f64 = 0.5;
+pub(crate) const LOWEST: f64 = 0.5;
 
-/// What to search for, and where.
+/// What to search for, and by which load.
 pub struct Wanted<'a> {
-    /// The service.
-    pub target: &'a Target,
     /// Requests, with the answers that are right. Its arrivals, users and times are the search's.
     pub traffic: &'a Traffic,
     /// Spacing of the requests.
@@ -48,6 +45,8 @@ pub struct Wanted<'a> {
     pub first: Option<f64>,
     /// Number of users of every step; `None` for as many as the limit of the latency needs.
     pub users: Option<u32>,
+    /// Shortest time of a step that is not recorded.
+    pub warm_up: Duration,
     /// Longest time of the search.
     pub at_most: Duration,
     /// CPUs of the generator.
@@ -77,6 +76,8 @@ pub struct Tried {
     pub p99_ms: Option<f64>,
     /// Share of requests with a wrong answer or none.
     pub errors: f64,
+    /// Number of answers with a wrong body, warm-up included.
+    pub wrong_answers: u64,
     /// Mean number of requests under way, by Little's law: the rate of answers times their mean latency.
     pub in_flight: f64,
     /// Share of its CPU time that the generator used.
@@ -90,12 +91,13 @@ pub struct Tried {
 }
 
 /// Reason for the end of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// The interval is narrow enough.
+    /// Enough is known.
     Decided,
     /// The time was over.
+    #[default]
     TimeOver,
     /// The generator can send no more.
     Generator,
@@ -104,7 +106,7 @@ pub enum Ended {
 }
 
 /// Result of a search.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Found {
     /// The capacity; `None` unless some step held and another failed.
     pub capacity: Option<Capacity>,
@@ -119,26 +121,18 @@ pub struct Found {
 }
 
 impl Wanted<'_> {
-    /// Searches until the capacity is known well enough, the time is over, or the generator is the limit.
+    /// Searches for the capacity of the service at `target`, which runs, until it is known well enough, the time is over,
+    /// or the generator is the limit.
     ///
     /// # Errors
     ///
     /// Returns an error if the load cannot be made at all, or on Ctrl-C.
-    pub fn find(&self) -> Result<Found, GeneratorError> {
+    pub fn find(&self, target: &Target) -> Result<Found, GeneratorError> {
         let began = Instant::now();
-        let idle = self.idle();
-        let mut search = Search::from(match self.first {
-            Some(rate) => rate,
-            None => self.first_idea()?,
-        });
-        let mut found = Found {
-            capacity: None,
-            held: None,
-            ended: Ended::TimeOver,
-            steps: Vec::new(),
-            notes: Vec::new(),
-        };
-        self.recover(idle, &mut found.notes);
+        let idle = self.idle(target);
+        let mut search = self.begin(target)?;
+        let mut found = Found::default();
+        self.recover(target, idle, &mut found.notes);
         loop {
             let at_s = began.elapsed().as_secs_f64();
             let rate = search.next(at_s);
@@ -146,25 +140,11 @@ impl Wanted<'_> {
                 found.ended = Ended::NothingHolds;
                 break;
             }
-            let traffic = self.at(rate, found.steps.len());
-            let takes = load::ramp(&traffic) + traffic.warm_up + traffic.duration;
-            if began.elapsed() + takes > self.at_most {
+            if began.elapsed() + self.takes(rate) > self.at_most {
                 break;
             }
-            let number = found.steps.len() + 1;
-            let label = format!("step {number}: {} requests/s", figures::count(rate.round()));
-            (self.observer)(Event::Begins(1, 1, &label));
-            let outcome = self.load(&traffic)?;
-            let at_s = at_s + takes.as_secs_f64() / 2.0;
-            let tried = self.judged(&outcome, rate, at_s);
-            (self.observer)(Event::Said(&format!("{label}: {}", tried.in_words())));
-            if tried.is_generator_bound && !tried.holds {
-                search.cannot_reach(rate);
-            } else {
-                let holds = tried.holds;
-                search.add(Step { rate, at_s, holds });
-            }
-            found.steps.push(tried);
+            let tried = self.step(target, (rate, at_s), found.steps.len(), "")?;
+            found.add(tried, &mut search);
             if search.is_decided() {
                 found.ended = match search.capacity() {
                     Some(_) if !search.is_generator_bound() => Ended::Decided,
@@ -172,11 +152,50 @@ impl Wanted<'_> {
                 };
                 break;
             }
-            self.recover(idle, &mut found.notes);
+            self.recover(target, idle, &mut found.notes);
         }
-        found.capacity = search.capacity();
-        found.held = search.held();
         Ok(found)
+    }
+
+    /// Begins a search at the first rate.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the load cannot be made at all, or on Ctrl-C.
+    pub(crate) fn begin(&self, target: &Target) -> Result<Search, GeneratorError> {
+        Ok(Search::from(match self.first {
+            Some(rate) => rate,
+            None => self.first_idea(target)?,
+        }))
+    }
+
+    /// Returns the time that a step at `rate` takes.
+    pub(crate) fn takes(&self, rate: f64) -> Duration {
+        let traffic = self.at(rate, 0);
+        load::ramp(&traffic) + traffic.warm_up + traffic.duration
+    }
+
+    /// Makes the step `number`, from 0, at `rate`. It begins `at_s` seconds after the search. `who` says of which service it
+    /// is, if there are several.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the load cannot be made at all, or on Ctrl-C.
+    pub(crate) fn step(
+        &self,
+        target: &Target,
+        (rate, at_s): (f64, f64),
+        number: usize,
+        who: &str,
+    ) -> Result<Tried, GeneratorError> {
+        let rounded = figures::count(rate.round());
+        let label = format!("step {}{who}: {rounded} requests/s", number + 1);
+        (self.observer)(Event::Begins(1, 1, &label));
+        let outcome = self.load(target, &self.at(rate, number))?;
+        let middle_s = at_s + self.takes(rate).as_secs_f64() / 2.0;
+        let tried = self.judged(&outcome, rate, middle_s);
+        (self.observer)(Event::Said(&format!("{label}: {}", tried.in_words())));
+        Ok(tried)
     }
 
     /// Loads the service at `rate` for `seconds`, such as for a look into it.
@@ -184,36 +203,41 @@ impl Wanted<'_> {
     /// # Errors
     ///
     /// Returns an error if the load cannot be made at all, or on Ctrl-C.
-    pub fn hold_at(&self, rate: f64, seconds: f64) -> Result<Tried, GeneratorError> {
+    pub fn hold_at(
+        &self,
+        target: &Target,
+        rate: f64,
+        seconds: f64,
+    ) -> Result<Tried, GeneratorError> {
         let mut traffic = self.at(rate, usize::MAX);
         traffic.duration = Duration::from_secs_f64(seconds);
-        let outcome = self.load(&traffic)?;
+        let outcome = self.load(target, &traffic)?;
         Ok(self.judged(&outcome, rate, 0.0))
     }
 
-    fn load(&self, traffic: &Traffic) -> Result<TrafficOutcome, GeneratorError> {
+    fn load(&self, target: &Target, traffic: &Traffic) -> Result<TrafficOutcome, GeneratorError> {
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
         let settings = Settings {
             cpus: self.cpus,
             interrupt: self.interrupt,
             progress: Some(&progress),
         };
-        load::run(self.target.clone(), traffic, &settings)
+        load::run(target.clone(), traffic, &settings)
     }
 
     /// Returns half of the rate that a few users without a pause reach.
-    fn first_idea(&self) -> Result<f64, GeneratorError> {
+    fn first_idea(&self, target: &Target) -> Result<f64, GeneratorError> {
         (self.observer)(Event::Begins(1, 1, "a first idea of the rate"));
         let traffic = Traffic {
             arrivals: Arrivals::Closed {
                 think: Duration::ZERO,
             },
             users: self.users.unwrap_or(FIRST_USERS).min(FIRST_USERS),
-            warm_up: Duration::from_secs_f64(WARM_UP_S),
+            warm_up: self.warm_up.max(Duration::from_secs_f64(WARM_UP_S)),
             duration: FIRST,
             ..self.traffic.clone()
         };
-        let outcome = self.load(&traffic)?;
+        let outcome = self.load(target, &traffic)?;
         let rate = outcome.users.completed as f64 / FIRST.as_secs_f64();
         Ok((rate / 2.0).max(2.0 * LOWEST))
     }
@@ -227,6 +251,12 @@ impl Wanted<'_> {
             }
         }
         longest.unwrap_or(1.0)
+    }
+
+    /// Returns the time of a step that is not recorded.
+    fn warm_up(&self) -> Duration {
+        let by_limit = self.limit_s().clamp(WARM_UP_S, RECORDED_S.0);
+        self.warm_up.max(Duration::from_secs_f64(by_limit))
     }
 
     /// Returns the load of a step. It lasts until its percentiles have enough answers, and has as many users as requests
@@ -258,7 +288,7 @@ impl Wanted<'_> {
                 spacing: self.spacing,
             },
             users: self.users.unwrap_or(users),
-            warm_up: Duration::from_secs_f64(limit.clamp(WARM_UP_S, shortest)),
+            warm_up: self.warm_up(),
             duration: Duration::from_secs_f64(seconds),
             seed: self.traffic.seed.wrapping_add(number as u64),
             ..self.traffic.clone()
@@ -276,8 +306,8 @@ impl Wanted<'_> {
         let at = |quantile: f64| latencies.as_ref().and_then(|all| all.at(quantile));
         let mean_ms = latencies.as_ref().map_or(0.0, |all| all.summary().mean_ms);
         // Faults of the warm-up count, too, and its requests do not.
-        let warm_up = self.limit_s().clamp(WARM_UP_S, RECORDED_S.0);
-        let faults = outcome.users.faults() as f64 * seconds / (seconds + warm_up);
+        let warm_up_s = self.warm_up().as_secs_f64();
+        let faults = outcome.users.faults() as f64 * seconds / (seconds + warm_up_s);
         let all = completed as f64 + unfinished as f64 + faults;
         let errors = if all > 0.0 { faults / all } else { 1.0 };
         let mut missed = None;
@@ -321,6 +351,7 @@ impl Wanted<'_> {
             p95_ms: at(0.95).map(|one| one.ms),
             p99_ms: at(0.99).map(|one| one.ms),
             errors,
+            wrong_answers: outcome.users.wrong_answers,
             in_flight: answered * mean_ms / 1e3,
             generator_cpu: outcome.generator.cpu_share,
             holds: missed.is_none(),
@@ -330,10 +361,10 @@ impl Wanted<'_> {
     }
 
     /// Returns the time that one request takes of an idle service.
-    fn idle(&self) -> Duration {
+    fn idle(&self, target: &Target) -> Duration {
         let began = Instant::now();
         let _ = ask(
-            self.target,
+            target,
             &self.traffic.routes[0].requests[0],
             self.traffic.time_out,
         );
@@ -342,14 +373,14 @@ impl Wanted<'_> {
 
     /// Waits until a single request is as fast again as before the search, or nearly so: what a step has left behind must
     /// not burden the next.
-    fn recover(&self, idle: Duration, notes: &mut Vec<String>) {
+    fn recover(&self, target: &Target, idle: Duration, notes: &mut Vec<String>) {
         let began = Instant::now();
         let enough = (idle * 2).max(Duration::from_secs_f64(self.limit_s() / 4.0));
         loop {
             std::thread::sleep(PAUSE);
             let asked = Instant::now();
             let request = &self.traffic.routes[0].requests[0];
-            let answer = ask(self.target, request, RECOVERS_WITHIN);
+            let answer = ask(target, request, RECOVERS_WITHIN);
             if answer.is_ok() && asked.elapsed() <= enough || self.interrupt.is_set() {
                 return;
             }
@@ -364,6 +395,23 @@ impl Wanted<'_> {
                 return;
             }
         }
+    }
+}
+
+impl Found {
+    /// Adds a step to what is known. One that fails because of the generator says nothing of the service.
+    pub(crate) fn add(&mut self, tried: Tried, search: &mut Search) {
+        let Tried {
+            rate, at_s, holds, ..
+        } = tried;
+        if tried.is_generator_bound && !holds {
+            search.cannot_reach(rate);
+        } else {
+            search.add(Step { rate, at_s, holds });
+        }
+        self.steps.push(tried);
+        self.capacity = search.capacity();
+        self.held = search.held();
     }
 }
 

@@ -2,6 +2,7 @@
 //! decide.
 
 mod asked;
+mod capacities;
 mod round;
 mod run;
 
@@ -24,6 +25,7 @@ use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
 
 pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side};
+pub use self::capacities::{AtCapacity, Capacities};
 use self::round::{
     BASE, CHANGE, DISTURBED, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt,
     WARM_AGAIN, names, settle,
@@ -160,6 +162,22 @@ impl Comparison<'_> {
             && !self.read(&servers[BASE]).is_empty()
             && !self.read(&servers[CHANGE]).is_empty();
         Ok((traffic, learnt, has_counters, notes))
+    }
+
+    /// Returns the load with its expected answers, and what was learned. The servers that were asked have ended.
+    fn learnt(&self) -> Result<(Traffic, Learnt), ComparisonError> {
+        let mut traffic = self.traffic.clone();
+        self.begins("the servers start");
+        let servers = self.start(triplet(0))?;
+        let learnt = self.learn(&servers, &mut traffic)?;
+        Ok((traffic, learnt))
+    }
+
+    /// Starts a server that is logged in.
+    fn fresh(&self, index: usize) -> Result<Instance, ComparisonError> {
+        let mut server = self.start_one(index)?;
+        self.log_in(&mut server, index)?;
+        Ok(server)
     }
 
     fn asked<'s>(&'s self, servers: &'s [Instance; 3], index: usize) -> Asked<'s> {

@@ -11,8 +11,13 @@
 //!
 //! A capacity that drifts, as that of a service that warms up, is a third parameter: the interval allows for it, and
 //! says so if it is likely. The tests simulate how often the interval misses the capacity.
+//!
+//! Two builds are searched by steps in turn, so that what the machine does at one time falls on both. Their intervals make
+//! that of the ratio.
 
 use serde::Serialize;
+
+use crate::abba;
 
 /// Longest search, in seconds. The drift is the change over this time.
 pub const LONGEST_S: f64 = 240.0;
@@ -69,6 +74,15 @@ pub struct Capacity {
     pub interval: (f64, f64),
     /// Factor by which it changed during the search; `None` if it is likely that it did not.
     pub drift: Option<f64>,
+}
+
+/// Ratio of the capacity of one build to that of another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Change to base: larger is better.
+    pub ratio: f64,
+    /// Interval of the true ratio.
+    pub interval: (f64, f64),
 }
 
 /// A search, as far as it is.
@@ -150,15 +164,26 @@ impl Search {
 
     /// Returns the capacity at the middle of the search; `None` before some step held and another failed.
     pub fn capacity(&self) -> Option<Capacity> {
-        let likely = self.likely.as_ref()?;
-        let at_s = self.steps.iter().map(|step| step.at_s).sum::<f64>() / self.steps.len() as f64;
         let (first, last) = (self.steps.first()?, self.steps.last()?);
-        let [low, rate, high] = [TAIL, 0.5, 1.0 - TAIL].map(|tail| likely.quantile(tail, at_s));
+        let (low, rate, high) = self.within(TAIL, self.middle_s()?)?;
         Some(Capacity {
             rate,
             interval: (low, high),
-            drift: likely.drift(last.at_s - first.at_s),
+            drift: self.likely.as_ref()?.drift(last.at_s - first.at_s),
         })
+    }
+
+    /// Returns the mean time of the steps.
+    fn middle_s(&self) -> Option<f64> {
+        let sum: f64 = self.steps.iter().map(|step| step.at_s).sum();
+        (!self.steps.is_empty()).then(|| sum / self.steps.len() as f64)
+    }
+
+    /// Returns the median of the capacity at a time, between the rates with the share `tail` below and above them.
+    fn within(&self, tail: f64, at_s: f64) -> Option<(f64, f64, f64)> {
+        let likely = self.likely.as_ref()?;
+        let [low, middle, high] = [tail, 0.5, 1.0 - tail].map(|one| likely.quantile(one, at_s));
+        Some((low, middle, high))
     }
 
     /// Returns the highest rate that held.
@@ -171,6 +196,57 @@ impl Search {
     pub fn failed(&self) -> Option<f64> {
         let failed = self.steps.iter().filter(|step| !step.holds);
         failed.map(|step| step.rate).reduce(f64::min)
+    }
+}
+
+/// Numbers of steps of each build after which a comparison of capacities may end. It may also end when its time is over.
+const AFTER: [usize; 5] = [8, 12, 18, 28, 42];
+/// Share of capacities outside the interval of a ratio, at each side: as for other comparisons, all intervals together miss
+/// the ratio in at most 2 % of comparisons (Bonferroni's bound).
+const TAIL_OF_RATIO: f64 = 0.02 / 2.0 / (AFTER.len() + 1) as f64;
+
+/// Searches for the capacities of two builds, by steps in turn.
+#[derive(Debug, Clone)]
+pub struct Searches {
+    /// That of the base.
+    pub base: Search,
+    /// That of the change.
+    pub change: Search,
+}
+
+impl Searches {
+    /// Returns the order of `pairs` pairs of steps; `true` is a step of the change.
+    pub fn order(pairs: u32) -> impl Iterator<Item = bool> {
+        abba(false, true, pairs)
+    }
+
+    /// Returns whether the comparison may end now.
+    pub fn is_look(&self) -> bool {
+        let (base, change) = (self.base.steps.len(), self.change.steps.len());
+        base == change && AFTER.contains(&base)
+    }
+
+    /// Returns whether no further step is made.
+    pub fn is_last(&self) -> bool {
+        let fewest = self.base.steps.len().min(self.change.steps.len());
+        Some(&fewest) >= AFTER.last()
+    }
+
+    /// Returns the ratio of the capacities at the middle of the searches; `None` before both have steps that held and others
+    /// that failed. Its interval comes from theirs (G. Y. Zou, A. Donner, "Construction of confidence limits about effect
+    /// measures: a general approach", Statistics in Medicine 27(10), 2008): as logarithms, its ends are as far from the ratio
+    /// as the square root of the sum of the squares of what each interval allows in that direction.
+    pub fn ratio(&self) -> Option<Ratio> {
+        let at_s = f64::midpoint(self.base.middle_s()?, self.change.middle_s()?);
+        let base = self.base.within(TAIL_OF_RATIO, at_s)?;
+        let change = self.change.within(TAIL_OF_RATIO, at_s)?;
+        let ratio = change.1 / base.1;
+        let below = (change.1 / change.0).ln().hypot((base.2 / base.1).ln());
+        let above = (change.2 / change.1).ln().hypot((base.1 / base.0).ln());
+        Some(Ratio {
+            ratio,
+            interval: (ratio * (-below).exp(), ratio * above.exp()),
+        })
     }
 }
 

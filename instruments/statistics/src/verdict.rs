@@ -29,6 +29,17 @@ pub enum Goal {
     AtMostSlower(f64),
 }
 
+impl Goal {
+    /// Returns the share below which a difference counts as none.
+    fn margin(self) -> f64 {
+        match self {
+            Self::Difference { margin } => margin,
+            Self::AtLeast(_) => DEFAULT_MARGIN,
+            Self::AtMostSlower(share) => share,
+        }
+    }
+}
+
 impl Default for Goal {
     /// Finds the better of the two if they differ by 5 %.
     fn default() -> Self {
@@ -184,11 +195,7 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
         );
         return verdict(Speed::Inconclusive, false, reason);
     };
-    let margin = match goal {
-        Goal::Difference { margin } => margin,
-        Goal::AtLeast(_) => DEFAULT_MARGIN,
-        Goal::AtMostSlower(share) => share,
-    };
+    let margin = goal.margin();
     if let Some((equal_low, equal_high)) = estimate.equal_interval
         && (equal_low > 1.0 + margin || equal_high < (1.0 + margin).recip())
     {
@@ -199,7 +206,6 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
         );
         return verdict(Speed::Invalid, false, reason);
     }
-    let word = speed((low, high), margin);
     let estimated = in_words(metric, &estimate);
     let seen = if measured < rounds.len() {
         format!(
@@ -209,6 +215,13 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
     } else {
         estimated
     };
+    judge_interval(&seen, (low, high), goal)
+}
+
+/// Judges the interval of a ratio, larger being better. `seen` describes it.
+pub fn judge_interval(seen: &str, (low, high): (f64, f64), goal: Goal) -> Verdict<Speed> {
+    let margin = goal.margin();
+    let word = speed((low, high), margin);
     match goal {
         Goal::Difference { .. } => {
             let is_good = matches!(word, Speed::Faster | Speed::NoDifference);
@@ -216,7 +229,7 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
                 Speed::NoDifference => {
                     format!("no difference above {}: {seen}.", figures::percent(margin))
                 }
-                Speed::Inconclusive => undecided(&seen),
+                Speed::Inconclusive => undecided(seen),
                 _ => format!("{seen}."),
             };
             verdict(word, is_good, reason)
@@ -242,7 +255,7 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Triplet]) -> Verdict<Speed> 
             format!("worse by more than {}: {seen}.", figures::percent(share)),
         ),
         Goal::AtLeast(_) | Goal::AtMostSlower(_) => {
-            verdict(Speed::Inconclusive, false, undecided(&seen))
+            verdict(Speed::Inconclusive, false, undecided(seen))
         }
     }
 }

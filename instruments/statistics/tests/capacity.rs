@@ -2,7 +2,8 @@
 
 use rand::RngExt as _;
 use rand_pcg::Pcg64;
-use statistics::capacity::{Capacity, LONGEST_S, Search, Step};
+use statistics::capacity::{Capacity, LONGEST_S, Search, Searches, Step};
+use statistics::verdict::{Goal, Speed, judge_interval};
 
 /// A service that is simulated: whether a step at a rate holds, at a time in seconds.
 type Service<'s> = dyn FnMut(f64, f64, &mut Pcg64) -> bool + 's;
@@ -168,4 +169,120 @@ fn a_search_for_what_the_generator_cannot_reach_ends() {
         steps += 1;
     }
     assert!(search.held().unwrap() > 600.0);
+}
+
+/// Time of a comparison by default, in seconds.
+const COMPARISON_S: f64 = 300.0;
+
+/// Results of many comparisons of two capacities.
+#[derive(Debug, Default)]
+struct Compared {
+    covered: f64,
+    /// Shares of comparisons that call the change faster, slower and no different.
+    faster: f64,
+    slower: f64,
+    same: f64,
+    width: f64,
+    steps: f64,
+}
+
+/// Compares, `runs` times, a base of capacity 1000 with a change that has `ratio` times as much. Each step has a fresh
+/// server, whose capacity is another one by `starts`, as a logarithm; `machine` changes both over time.
+fn pairs(
+    runs: u32,
+    ratio: f64,
+    (slope, lapses, starts): (f64, f64, f64),
+    machine: impl Fn(f64) -> f64,
+) -> Compared {
+    let goal = Goal::Difference { margin: 0.05 };
+    let mut random = Pcg64::new(17, 3);
+    let mut seen = Compared::default();
+    let share = 1.0 / f64::from(runs);
+    for _ in 0..runs {
+        // Half of what a closed load reaches.
+        let mut first = |capacity: f64| capacity * (0.2 + random.random::<f64>());
+        let mut searches = Searches {
+            base: Search::from(first(1000.0)),
+            change: Search::from(first(1000.0 * ratio)),
+        };
+        let (mut at_s, mut found) = (0.0, None);
+        for is_change in Searches::order(100) {
+            if at_s + STEP_S > COMPARISON_S {
+                break;
+            }
+            let (search, capacity) = if is_change {
+                (&mut searches.change, 1000.0 * ratio)
+            } else {
+                (&mut searches.base, 1000.0)
+            };
+            let (rate, at) = (search.next(at_s), at_s + STEP_S / 2.0);
+            // Uniform with this standard deviation.
+            let start = (random.random::<f64>() - 0.5) * 12.0_f64.sqrt() * starts;
+            let capacity = capacity * machine(at) * start.exp();
+            let holds = logistic(capacity, rate, slope, lapses, &mut random);
+            search.add(Step {
+                rate,
+                at_s: at,
+                holds,
+            });
+            at_s += STEP_S;
+            found = searches.ratio();
+            if let Some(found) = found
+                && searches.is_look()
+                && judge_interval("", found.interval, goal).kind != Speed::Inconclusive
+            {
+                break;
+            }
+        }
+        let (low, high) = found.expect("steps to both sides").interval;
+        seen.covered += share * f64::from(u8::from(low <= ratio && ratio <= high));
+        match judge_interval("", (low, high), goal).kind {
+            Speed::Faster => seen.faster += share,
+            Speed::Slower => seen.slower += share,
+            Speed::NoDifference => seen.same += share,
+            Speed::Inconclusive | Speed::Invalid => {}
+        }
+        seen.width += share * (high / low - 1.0);
+        seen.steps += share * at_s / STEP_S;
+    }
+    seen
+}
+
+#[test]
+fn the_interval_of_a_ratio_of_capacities_holds_it() {
+    for slope in [0.001, 0.01, 0.03, 0.1] {
+        for ratio in [1.0, 1.1, 0.7] {
+            for (lapses, starts) in [(0.0, 0.0), (0.05, 0.03)] {
+                let seen = pairs(50, ratio, (slope, lapses, starts), |_| 1.0);
+                println!(
+                    "slope {slope}, ratio {ratio}, lapses {lapses}, starts {starts}: {seen:?}"
+                );
+                assert!(
+                    seen.covered >= 0.94,
+                    "slope {slope}, ratio {ratio}: {seen:?}"
+                );
+                if (ratio - 1.0_f64).abs() < 1e-9 {
+                    assert!(seen.faster + seen.slower <= 0.04, "slope {slope}: {seen:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A machine that slows down falls on both builds alike.
+#[test]
+fn a_machine_that_changes_favors_neither_capacity() {
+    for change in [-0.4, -0.2, 0.2] {
+        for slope in [0.01, 0.05] {
+            let machine = |at_s: f64| (change * at_s / COMPARISON_S).exp();
+            let seen = pairs(50, 1.0, (slope, 0.02, 0.02), machine);
+            println!("machine {change}, slope {slope}: {seen:?}");
+            assert!(seen.covered >= 0.94, "machine {change}: {seen:?}");
+        }
+    }
+    // It stops being itself for the last third: the curve of each build becomes flat, and the interval wide.
+    let machine = |at_s: f64| if at_s > 200.0 { 0.7 } else { 1.0 };
+    let seen = pairs(50, 1.0, (0.02, 0.02, 0.02), machine);
+    println!("machine slower from 200 s on: {seen:?}");
+    assert!(seen.covered >= 0.9, "{seen:?}");
 }

@@ -45,20 +45,22 @@ pub(crate) fn run(
     let placement = Placement::apart();
     let terminal = Terminal::new();
     let wanted = Wanted {
-        target,
         traffic,
         spacing: options.sent.arrivals,
         conditions: &options.find,
         first: options.rate,
         users: options.users,
+        // The service runs, and the first steps warm it up.
+        warm_up: Duration::ZERO,
         at_most: Duration::from_secs_f64(options.at_most),
         cpus: &placement.generator,
         interrupt,
         observer: &|event| terminal.show(event),
     };
     let began = Instant::now();
-    let mut found = wanted.find().map_err(failed)?;
-    let limit = limit(&wanted, &mut found, options.look.as_deref(), &terminal)?;
+    let mut found = wanted.find(target).map_err(failed)?;
+    let look = options.look.as_deref();
+    let limit = limit(&wanted, target, &mut found, look, &terminal)?;
     drop(terminal);
     found.notes.extend(notes);
     let report = Report::new(&options.find, found, limit, began.elapsed().as_secs_f64());
@@ -101,6 +103,7 @@ pub(super) fn failed(error: GeneratorError) -> CliError {
 /// Says what the limit was: the generator, or what the debug endpoints of the service report just above its capacity.
 fn limit(
     wanted: &Wanted<'_>,
+    target: &Target,
     found: &mut Found,
     look: Option<&str>,
     terminal: &Terminal,
@@ -124,7 +127,7 @@ fn limit(
     terminal.show(Event::Begins(1, 1, &label));
     let url = url.to_owned();
     let looking = thread::spawn(move || look_client::ask(&url, LOOK_S, true));
-    wanted.hold_at(rate, LOOK_S).map_err(failed)?;
+    wanted.hold_at(target, rate, LOOK_S).map_err(failed)?;
     let Ok(said) = looking.join() else {
         return Err(CliError::bad("the look panicked"));
     };

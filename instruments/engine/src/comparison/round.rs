@@ -48,7 +48,7 @@ pub(super) const NAMES: [&str; 3] = ["base", "change", "base (again)"];
 pub(super) struct Instance {
     pub(super) target: Target,
     /// Process of the server; `None` if it ran already.
-    process: Option<CommandServer>,
+    pub(super) process: Option<CommandServer>,
 }
 
 impl Instance {
@@ -92,55 +92,70 @@ impl Comparison<'_> {
     ) -> Result<[Instance; 3], ComparisonError> {
         let mut servers = [None, None, None];
         for index in order.map(|side| side as usize) {
-            let side = if index == CHANGE {
-                &self.change
-            } else {
-                &self.base
-            };
-            servers[index] = Some(match side {
-                Side::Running(target) => Instance {
-                    target: target.clone(),
-                    process: None,
-                },
-                Side::Command(command, folder) => {
-                    let launch = Launch {
-                        name: NAMES[index],
-                        start: Start::Shell {
-                            command,
-                            folder,
-                            ready: self.ready,
-                            protocol: self.protocol,
-                        },
-                        ready_within: self.ready_within,
-                        cpus: &self.placement.server,
-                    };
-                    let process = CommandServer::start(&launch, self.interrupt)?;
-                    Instance {
-                        target: Target {
-                            address: process.address(),
-                            protocol: self.protocol.clone(),
-                            headers: Arc::default(),
-                        },
-                        process: Some(process),
-                    }
-                }
-            });
+            servers[index] = Some(self.start_one(index)?);
         }
         for (index, server) in servers.iter_mut().flatten().enumerate() {
-            if let Some(login) = self.login {
-                let asked = Asked {
-                    who: NAMES[index],
-                    target: &server.target,
-                    time_out: self.traffic.time_out,
-                    interrupt: self.interrupt,
-                };
-                server.target.headers = login.at(&asked)?.into();
-            }
+            self.log_in(server, index)?;
         }
         let [Some(base), Some(change), Some(again)] = servers else {
             unreachable!("an order names each server once");
         };
         Ok([base, change, again])
+    }
+
+    /// Starts the server with this index in [`NAMES`].
+    pub(super) fn start_one(&self, index: usize) -> Result<Instance, ComparisonError> {
+        let side = if index == CHANGE {
+            &self.change
+        } else {
+            &self.base
+        };
+        Ok(match side {
+            Side::Running(target) => Instance {
+                target: target.clone(),
+                process: None,
+            },
+            Side::Command(command, folder) => {
+                let launch = Launch {
+                    name: NAMES[index],
+                    start: Start::Shell {
+                        command,
+                        folder,
+                        ready: self.ready,
+                        protocol: self.protocol,
+                    },
+                    ready_within: self.ready_within,
+                    cpus: &self.placement.server,
+                };
+                let process = CommandServer::start(&launch, self.interrupt)?;
+                Instance {
+                    target: Target {
+                        address: process.address(),
+                        protocol: self.protocol.clone(),
+                        headers: Arc::default(),
+                    },
+                    process: Some(process),
+                }
+            }
+        })
+    }
+
+    /// Sends the login to a server, if there is one.
+    pub(super) fn log_in(
+        &self,
+        server: &mut Instance,
+        index: usize,
+    ) -> Result<(), ComparisonError> {
+        if let Some(login) = self.login {
+            let asked = Asked {
+                who: NAMES[index],
+                target: &server.target,
+                time_out: self.traffic.time_out,
+                interrupt: self.interrupt,
+            };
+            server.target.headers = login.at(&asked)?.into();
+        }
+        Ok(())
     }
 
     fn generate(
