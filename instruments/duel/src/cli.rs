@@ -1,6 +1,7 @@
 //! The command line.
 
 mod access_log;
+mod at_capacity;
 mod bisect;
 mod by_locust;
 pub(crate) mod compare;
@@ -8,6 +9,8 @@ mod config;
 mod find;
 mod init;
 pub(crate) mod load;
+#[cfg(feature = "manual")]
+mod manual;
 pub(crate) mod options;
 mod requests;
 mod revision;
@@ -41,6 +44,13 @@ enum Command {
     Init(options::Init),
     /// Ask all instruments of a service that has debug-endpoints, under your load
     Look(look_client::Look),
+    /// Write man pages, and completions for shells, into a folder
+    #[cfg(feature = "manual")]
+    #[command(hide = true)]
+    Manual {
+        /// The folder
+        folder: std::path::PathBuf,
+    },
 }
 
 /// Runs `duel`: reads the arguments, runs the command, and returns its documented exit code.
@@ -57,11 +67,14 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     end(match &cli.command {
-        Command::Compare(options) => compare::run(options),
+        Command::Compare(options) if options.at_capacity.is_empty() => compare::run(options),
+        Command::Compare(options) => at_capacity::run(options),
         Command::Bisect(options) => bisect::run(options),
         Command::Load(options) => load::run(options),
         Command::Init(options) => init::run(options),
         Command::Look(options) => look_client::run(options),
+        #[cfg(feature = "manual")]
+        Command::Manual { folder } => manual::run(folder, with_negative_numbers(Cli::command())),
     })
 }
 

@@ -1,8 +1,10 @@
 //! A comparison of two builds for people and scripts: table, Markdown, JSON and one HTML file.
 
+pub mod capacities;
 pub mod capacity;
 pub mod export;
 mod frames;
+pub mod load;
 
 use self::frames::Frame;
 use crate::bisect::mean;
@@ -347,12 +349,7 @@ impl Comparison {
 
     /// Formats the verdict, the tables and the notes for a terminal.
     pub fn text(&self) -> String {
-        let tone = match self.verdict {
-            Speed::Faster | Speed::NoDifference => Tone::Good,
-            Speed::Slower => Tone::Bad,
-            Speed::Inconclusive | Speed::Invalid => Tone::Unsure,
-        };
-        let verdict = coloured(&self.verdict, tone);
+        let verdict = coloured(&self.verdict, tone_of(self.verdict));
         let mut text = format!("{verdict}: {}\n", self.sentence);
         for (name, side) in [("base", &self.base), ("change", &self.change)] {
             if let Some(commit) = &side.commit {
@@ -413,12 +410,7 @@ impl Comparison {
             kicker: "Two builds compared",
             title: &format!("{} against {}", self.change.title(), self.base.title()),
             verdict: &self.verdict,
-            class: match self.verdict {
-                Speed::Faster | Speed::NoDifference => "proved",
-                Speed::Slower => "refuted",
-                Speed::Inconclusive => "inconclusive",
-                Speed::Invalid => "invalid",
-            },
+            class: class_of(self.verdict),
             sentence: &self.sentence,
             provenance: html! { (page.load) " " (page.environment.in_a_line()) "." },
         };
@@ -483,6 +475,25 @@ impl Comparison {
             (section("repeat", "Repeat it", &repeat))
         };
         document(&head, &sections)
+    }
+}
+
+/// Returns the colour of a verdict in a terminal.
+fn tone_of(verdict: Speed) -> Tone {
+    match verdict {
+        Speed::Faster | Speed::NoDifference => Tone::Good,
+        Speed::Slower => Tone::Bad,
+        Speed::Inconclusive | Speed::Invalid => Tone::Unsure,
+    }
+}
+
+/// Returns the style class that colours a verdict on a page.
+fn class_of(verdict: Speed) -> &'static str {
+    match verdict {
+        Speed::Faster | Speed::NoDifference => "proved",
+        Speed::Slower => "refuted",
+        Speed::Inconclusive => "inconclusive",
+        Speed::Invalid => "invalid",
     }
 }
 

@@ -201,9 +201,9 @@ impl Search {
 
 /// Numbers of steps of each build after which a comparison of capacities may end. It may also end when its time is over.
 const AFTER: [usize; 5] = [8, 12, 18, 28, 42];
-/// Share of capacities outside the interval of each build that makes that of the ratio, at each side. In simulations, all
-/// looks together then miss the ratio in fewer than 2 % of comparisons.
-const TAIL_OF_RATIO: f64 = 0.01;
+/// Share of capacities outside the interval of a ratio, at each side: as for other comparisons, all intervals together miss
+/// the ratio in at most 2 % of comparisons (Bonferroni's bound).
+const TAIL_OF_RATIO: f64 = 0.02 / 2.0 / (AFTER.len() + 1) as f64;
 
 /// Searches for the capacities of two builds, by steps in turn.
 #[derive(Debug, Clone)]

@@ -42,16 +42,7 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
     let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
     let metrics = Metric::all(&routes, traffic.bystander.is_some(), &options.root_cause);
     let deciding = deciding(&options.how, &metrics)?;
-    let folder = match &options.report {
-        Some(folder) => folder.clone(),
-        None => PathBuf::from("target/duel"),
-    };
-    check(options)?;
-    if options.report.is_none() {
-        // `writable` reports a folder that cannot be made.
-        let _ = files::ignored(&folder);
-    }
-    files::writable(&folder)?;
+    let folder = folder(options)?;
     let environment = environment::observe(true, "", BTreeMap::new());
     let interrupt = ctrl_c::watch();
     let placement = placement(options);
@@ -72,16 +63,19 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
     let locust = by_locust.as_ref().map(|locust| {
         |target: &engine::load::Target, traffic: &Traffic| locust.run(&target.origin(), traffic)
     });
-    let generator = Generator {
+    let setting = Setting {
+        traffic: &traffic,
+        deciding,
         placement: &placement,
-        other: locust.as_ref().map(|run| run as _),
+        generator: locust.as_ref().map(|run| run as _),
+        interrupt: &interrupt,
+        terminal: &terminal,
     };
-    let compared = compare(
-        options, &traffic, deciding, &mut sides, &generator, &interrupt, &terminal,
-    );
+    let compared = of_both(options, &setting, &mut sides, |comparison| comparison.run());
     drop(terminal);
     let mut compared = match compared {
-        Ok(mut compared) => {
+        Ok((mut compared, notes)) => {
+            compared.notes.extend(notes);
             compared.notes.extend(of_log);
             compared
                 .notes
@@ -120,6 +114,21 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
     Ok(exit(options, &compared.verdict))
 }
 
+/// Checks the options, and returns the folder for reports.
+pub(super) fn folder(options: &Compare) -> Result<PathBuf, CliError> {
+    let folder = match &options.report {
+        Some(folder) => folder.clone(),
+        None => PathBuf::from("target/duel"),
+    };
+    check(options)?;
+    if options.report.is_none() {
+        // `writable` reports a folder that cannot be made.
+        let _ = files::ignored(&folder);
+    }
+    files::writable(&folder)?;
+    Ok(folder)
+}
+
 /// Writes every file that was asked for, and prints the result.
 fn write(
     options: &Compare,
@@ -149,7 +158,7 @@ fn write(
     Ok(())
 }
 
-fn exit(options: &Compare, verdict: &Verdict<Speed>) -> Exit {
+pub(super) fn exit(options: &Compare, verdict: &Verdict<Speed>) -> Exit {
     match (verdict.kind, options.inconclusive) {
         (Speed::Invalid, _) => Exit::Invalid,
         (Speed::Inconclusive, Some(Inconclusive::Pass)) => Exit::Good,
@@ -244,7 +253,7 @@ fn goal(options: &Compare) -> Goal {
 }
 
 /// Returns base and change, by the names on the command line.
-fn sides(options: &Compare) -> (Side, Side) {
+pub(super) fn sides(options: &Compare) -> (Side, Side) {
     let (base, change) = match &options.running[..] {
         [base, change] => (Some(base), Some(change)),
         _ => (options.base.as_ref(), options.change.as_ref()),
@@ -260,14 +269,19 @@ fn side(name: Option<&String>) -> Side {
     }
 }
 
-/// Load generator, and the CPUs that it runs on.
-struct Generator<'a> {
-    placement: &'a Placement,
-    other: Option<&'a comparison::Generator<'a>>,
+/// What a comparison needs beside its options.
+pub(super) struct Setting<'a> {
+    pub(super) traffic: &'a Traffic,
+    pub(super) deciding: &'a Metric,
+    pub(super) placement: &'a Placement,
+    /// Another generator than the embedded one.
+    pub(super) generator: Option<&'a comparison::Generator<'a>>,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) terminal: &'a Terminal,
 }
 
 /// Returns the CPUs for servers and generator. Nothing is pinned if the servers run already.
-fn placement(options: &Compare) -> Placement {
+pub(super) fn placement(options: &Compare) -> Placement {
     if options.running.is_empty() {
         return Placement::apart();
     }
@@ -277,15 +291,19 @@ fn placement(options: &Compare) -> Placement {
     }
 }
 
-fn compare(
+/// Builds both sides if they are revisions, and runs `compare` on them. Also returns notes on them.
+pub(super) fn of_both<T>(
     options: &Compare,
-    traffic: &Traffic,
-    deciding: &Metric,
+    setting: &Setting<'_>,
     (base, change): &mut (Side, Side),
-    generator: &Generator<'_>,
-    interrupt: &Interrupt,
-    terminal: &Terminal,
-) -> Result<Compared, CliError> {
+    compare: impl FnOnce(&comparison::Comparison<'_>) -> Result<T, ComparisonError>,
+) -> Result<(T, Vec<String>), CliError> {
+    let Setting {
+        traffic,
+        interrupt,
+        terminal,
+        ..
+    } = *setting;
     let is_running = !options.running.is_empty();
     let protocol = if is_running {
         Protocol::default()
@@ -361,29 +379,28 @@ fn compare(
         metrics_path: &options.metrics,
         is_metrics_on_admin: has_admin_port(base) && has_admin_port(change),
         with_profiles: options.profiles,
-        deciding,
+        deciding: setting.deciding,
         goal: goal(options),
         enough: None,
         at_most: Duration::from_secs_f64(options.at_most),
-        placement: generator.placement,
-        generator: generator.other,
+        placement: setting.placement,
+        generator: setting.generator,
         interrupt,
         observer: &|event| terminal.show(event),
     };
-    let mut compared = comparison
-        .run()
-        .map_err(|error| explained(error, interrupt))?;
+    let compared = compare(&comparison).map_err(|error| explained(error, interrupt))?;
+    let mut notes = Vec::new();
     if options.layouts.is_some() {
-        compared.notes.push(
+        notes.push(
             "both were built anew for each round, so the interval covers what the layout of the code does."
                 .to_owned(),
         );
     }
-    compared.notes.extend(programs);
+    notes.extend(programs);
     if options.how.sent.insecure {
-        compared.notes.push(requests::UNCHECKED.to_owned());
+        notes.push(requests::UNCHECKED.to_owned());
     }
-    Ok(compared)
+    Ok((compared, notes))
 }
 
 /// Returns the side of a server that runs already, once it accepts a connection.

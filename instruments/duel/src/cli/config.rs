@@ -90,8 +90,12 @@ fn added(
             let name = command.get_name();
             return Err(wrong(&format!("`duel {name}` has no option `{key}`")));
         };
-        let others = command.get_arg_conflicts_with(argument);
-        let mut excluded = others.iter().filter_map(|other| other.get_long());
+        // Either of two options that exclude each other may say so.
+        let excluded = command.get_arguments().filter(|other| {
+            let others = [*other, argument].map(|one| command.get_arg_conflicts_with(one));
+            others[0].contains(&argument) || others[1].contains(other)
+        });
+        let mut excluded = excluded.filter_map(clap::Arg::get_long);
         let requests = ["get", "request", "access-log"];
         // Requests that are typed take the place of all in the file.
         let is_replaced =
@@ -196,6 +200,11 @@ margin = "2%"
         );
         assert!(
             !added.contains("users") && !added.contains("rate"),
+            "{added}"
+        );
+        let added = read(TOML, "compare", "--at-capacity 'p99<1s'").unwrap();
+        assert!(
+            added.contains("--rate=20") && !added.contains("users"),
             "{added}"
         );
         let added = read(TOML, "compare", "--access-log log").unwrap();

@@ -1,47 +1,31 @@
 //! `duel load URL`: a load on one service.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::thread;
 
-use children::Interrupt;
+use children::{Interrupt, environment};
 use engine::answers::{self, AnswerError, Asked, Learnt};
 use engine::event::Event;
 use engine::load::TrafficOutcome;
-use engine::outcome::{Latency, Outcome};
+use engine::outcome::Outcome;
 use engine::placement::Placement;
 use engine::traffic::Traffic;
-use serde::Serialize;
 use statistics::condition::{Condition, Figure};
 use statistics::figures;
 
 use super::{find, scripts};
 use crate::cli::by_locust::{self, ByLocust};
-use crate::cli::options::{Format, Load};
+use crate::cli::compare::typed;
+use crate::cli::options::{Format, Load, With};
 use crate::cli::requests::{self, Target};
 use crate::cli::spec::Spec;
+use crate::report::load::Report;
 use look_client as look;
 use terminal::exit::{CliError, Exit};
-use terminal::outcome::{exit_of, figures_of};
+use terminal::outcome::exit_of;
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, files, json};
-
-/// Result that `--format json` prints: the outcome of all routes together, and each route.
-#[derive(Debug, Serialize)]
-struct Loaded {
-    #[serde(flatten)]
-    outcome: Outcome,
-    routes: Vec<Told>,
-    /// Conditions of `--fail-if` that were met, in words.
-    failed_if: Vec<String>,
-    notes: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Told {
-    name: String,
-    completed: u64,
-    latency: Latency,
-}
 
 /// Users of a load, unless the options say.
 const USERS: u32 = 50;
@@ -57,6 +41,15 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
         (options.rate, options.think),
         options.seconds,
     )?;
+    traffic.has_pieces = options.stream;
+    if options.stream && options.with != With::Embedded {
+        return Err(CliError::usage(
+            "--stream is measured by the embedded generator alone: leave out --with",
+        ));
+    }
+    if let Some(folder) = &options.report {
+        files::writable(folder)?;
+    }
     let interrupt = ctrl_c::watch();
     let placement = Placement::apart();
     let by_locust = ByLocust::of(
@@ -113,28 +106,47 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
             is_right = false;
         }
     }
-    let mut loaded = Loaded::of(outcome, &traffic, notes);
+    let mut report = Report::new(outcome, &traffic, notes);
     if let Some(looking) = looking {
         let Ok(said) = looking.join() else {
             return Err(CliError::bad("the look panicked"));
         };
         let said = said?;
-        loaded
+        report
             .notes
-            .extend(look::inside(&said, loaded.outcome.latency.mean_ms));
+            .extend(look::inside(&said, report.outcome.latency.mean_ms));
     }
     for condition in &options.fail_if {
-        if let Some(failure) = failure(condition, &loaded.outcome) {
+        if let Some(failure) = failure(condition, &report.outcome) {
             is_right = false;
-            loaded.failed_if.push(failure);
+            report.failed_if.push(failure);
         }
     }
-    match options.output.format {
-        Format::Json => json::print_as("load", &loaded)?,
-        Format::Human => print!("{}", table(&loaded)),
+    let exit = exit_of(&report.outcome);
+    let exit = if is_right { exit } else { exit.max(Exit::Bad) };
+    let file = options
+        .report
+        .as_ref()
+        .map(|folder| folder.join("load.html"));
+    if let Some(file) = &file {
+        let machine = environment::observe(true, "", BTreeMap::new()).in_a_line();
+        files::replace(file, report.page(exit, &machine, &typed()))?;
     }
-    let exit = exit_of(&loaded.outcome);
-    Ok(if is_right { exit } else { exit.max(Exit::Bad) })
+    print(options.output.format, &report, file.as_deref())?;
+    Ok(exit)
+}
+
+fn print(format: Format, report: &Report, file: Option<&Path>) -> Result<(), CliError> {
+    match format {
+        Format::Json => json::print_as("load", report)?,
+        Format::Human => {
+            print!("{}", report.text());
+            if let Some(file) = file {
+                println!("report: {}", file.display());
+            }
+        }
+    }
+    Ok(())
 }
 
 fn embedded(
@@ -248,33 +260,6 @@ fn write_scripts(
     Ok(())
 }
 
-impl Loaded {
-    fn of(outcome: TrafficOutcome, traffic: &Traffic, notes: Vec<String>) -> Self {
-        let all = outcome.users.all();
-        let mut routes = Vec::new();
-        for (route, seen) in traffic.routes.iter().zip(&outcome.users.routes) {
-            routes.push(Told {
-                name: route.name.clone(),
-                completed: seen.latency.count(),
-                latency: seen.latency.summary(),
-            });
-        }
-        let mut outcome = Outcome::from(outcome);
-        if let (Some(all), 2..) = (all, traffic.routes.len()) {
-            // A chapter's second route holds its writes; here all routes count alike.
-            outcome.latency = all.summary();
-            outcome.service_latency = None;
-            outcome.writes = 0;
-        }
-        Self {
-            outcome,
-            routes,
-            failed_if: Vec::new(),
-            notes,
-        }
-    }
-}
-
 /// Says how the outcome meets a condition under which the load fails; `None` if it does not. A latency that is only known
 /// to be longer than some time may meet the condition, so it fails.
 fn failure(condition: &Condition, outcome: &Outcome) -> Option<String> {
@@ -297,41 +282,4 @@ fn failure(condition: &Condition, outcome: &Outcome) -> Option<String> {
         figures::over(is_lower_bound),
         condition.value(value)
     ))
-}
-
-/// Formats the latency at `quantile` (0 to 1).
-fn at(latency: &Latency, quantile: f64) -> String {
-    match latency.point(quantile) {
-        Some(found) => {
-            let over = figures::over(found.is_lower_bound);
-            format!("{over}{}", figures::milliseconds(found.ms))
-        }
-        None => "-".to_owned(),
-    }
-}
-
-/// Formats the figures for people.
-fn table(loaded: &Loaded) -> String {
-    // Writing to a String cannot fail.
-    let mut text = figures_of(&loaded.outcome);
-    if loaded.routes.len() > 1 {
-        for route in &loaded.routes {
-            let _ = writeln!(
-                text,
-                "{}: {}, median {}, 90 % {}, 99 % {}",
-                route.name,
-                figures::things(route.completed, "answer"),
-                at(&route.latency, 0.5),
-                at(&route.latency, 0.9),
-                at(&route.latency, 0.99)
-            );
-        }
-    }
-    for failure in &loaded.failed_if {
-        let _ = writeln!(text, "failed by --fail-if {failure}");
-    }
-    for note in &loaded.notes {
-        let _ = writeln!(text, "{note}");
-    }
-    text
 }

@@ -20,6 +20,8 @@ Examples:
     duel compare --base './old --port {port}' --change './new --port {port}' --get / --get '/search?q=tea x3'
   Two servers that run, by their latency at a rate:
     duel compare --running http://127.0.0.1:8080 http://127.0.0.1:8081 --get / --rate 200 --metric p99_ms
+  The highest rates at which their p99 stays below 100 ms:
+    duel compare --base './old --port {port}' --change './new --port {port}' --get / --at-capacity 'p99 < 100ms'
   Accept up to 3 % slower, and tell a noisy machine from a slower build:
     duel compare … --at-most-slower 3% --inconclusive fail
 
@@ -38,6 +40,8 @@ Examples:
     duel load http://127.0.0.1:8080/checkout/1 --rate 200 --fail-if 'p99 > 100ms'
   The highest rate at which the p99 stays below 100 ms, and what the limit is:
     duel load http://127.0.0.1:8080/checkout/1 --find 'p99 < 100ms' --look http://127.0.0.1:6060
+  The time to the first byte of a stream, and between its events:
+    duel load http://127.0.0.1:8080/events --stream --users 20
   A login whose token goes into each request:
     duel load http://127.0.0.1:8080/mine --login 'POST /login' --login-body @me.json --login-token /token
 
@@ -210,6 +214,10 @@ pub(crate) struct Compare {
     /// Exit code of an inconclusive verdict: 0, or 4 [default: 1, as if it were slower]
     #[arg(long, value_name = "HOW", value_enum, help_heading = "Verdict")]
     pub inconclusive: Option<Inconclusive>,
+    /// Compare the highest rates at which this holds, in place of a metric: 'p99 < 100ms', 'errors < 0.1 %'. May be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = goal, help_heading = "Verdict")]
+    #[arg(conflicts_with_all = ["metric", "root_cause", "profiles", "export", "users", "think", "seconds", "with", "judge", "bystander", "layouts"])]
+    pub at_capacity: Vec<Condition>,
     /// A counter that both have under --metrics, to be printed with the verdict
     #[arg(long, value_name = "NAME", help_heading = "Verdict")]
     pub root_cause: Vec<String>,
@@ -261,7 +269,7 @@ pub(crate) struct Comparing {
     /// Seconds that a user thinks between an answer and the next request
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = number(0.0..=3600.0, "0.5"))]
     pub think: f64,
-    /// Open loop: this many requests per second on a schedule, whatever the answers do
+    /// Open loop: this many requests per second on a schedule, whatever the answers do; with --at-capacity, the first rate
     #[arg(long, value_name = "PER SECOND", conflicts_with = "think", value_parser = number(0.01..=1_000_000.0, "500"))]
     pub rate: Option<f64>,
     /// Seconds that a slice records; it is lengthened if a percentile needs more
@@ -332,17 +340,16 @@ pub(crate) struct Load {
     #[arg(long, value_name = "SECONDS", default_value_t = LONGEST_S, requires = "find", help_heading = "Limits")]
     #[arg(value_parser = number(5.0..=LONGEST_S, "120"))]
     pub at_most: f64,
-    /// Folder for the report of the search [default: target/duel]
-    #[arg(
-        long,
-        value_name = "FOLDER",
-        requires = "find",
-        help_heading = "Limits"
-    )]
-    pub report: Option<PathBuf>,
     /// Exit with 1 if this holds: 'p99 > 100ms', 'errors > 1 %', 'rate < 500'. May be repeated
     #[arg(long, value_name = "CONDITION", value_parser = condition, help_heading = "Limits")]
     pub fail_if: Vec<Condition>,
+    /// Also measure the times within answers that come in pieces: to the first byte of the body, and between events of
+    /// `text/event-stream`, JSON lines, or chunks of any other body
+    #[arg(long, conflicts_with = "find")]
+    pub stream: bool,
+    /// Folder for a report as HTML [default: none; with --find target/duel]
+    #[arg(long, value_name = "FOLDER")]
+    pub report: Option<PathBuf>,
     /// Seconds of recorded load
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     #[arg(value_parser = number(0.1..=3600.0, "10"))]

@@ -116,7 +116,7 @@ impl Report {
         groups
     }
 
-    fn table(&self, with_bars: bool) -> Table {
+    pub(super) fn table(&self, with_bars: bool) -> Table {
         let groups = self.groups();
         let p99 = |group: &[&Tried]| middle(group, |step| step.p99_ms);
         let highest = groups.iter().filter_map(|group| p99(group));
@@ -229,7 +229,7 @@ impl Report {
         document(&head, &sections)
     }
 
-    fn plots(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn plots(&self) -> Vec<(&'static str, String)> {
         let groups = self.groups();
         let series = |name: &str, look: usize, figure: fn(&Tried) -> Option<f64>| {
             let mut drawn = Drawn::of(name, Look::nth(look));
@@ -289,7 +289,7 @@ fn middle(group: &[&Tried], figure: impl Fn(&Tried) -> Option<f64>) -> Option<f6
 }
 
 /// Returns a rate with as many digits as a search tells.
-fn rounded(rate: f64) -> f64 {
+pub(super) fn rounded(rate: f64) -> f64 {
     if rate >= 100.0 {
         rate.round()
     } else {

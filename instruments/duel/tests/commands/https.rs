@@ -171,7 +171,7 @@ fn plain_http_to_a_port_that_speaks_tls_is_told() {
         assert_eq!(said.code, Some(3), "{said:?}");
         assert!(said.err.contains("HTTPS is spoken there"), "{said:?}");
     }
-    let login = format!("load http://localhost:{port} --login 'POST /login'");
+    let login = format!("load http://localhost:{port} --login /login");
     let said = servers.run(&login).refused(3);
     assert!(said.contains("add --cacert FILE"), "{said}");
 }

@@ -1,6 +1,7 @@
 //! Tests of `compare` and `load` in a folder that has nothing of the workshop.
 #![cfg(unix)]
 
+mod events;
 mod project;
 mod recorder;
 mod slow_answers;
@@ -10,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use terminal::testing::Ran;
 
 use self::project::{Project, Running, compared, runs, service, told};
 use self::recorder::Recorder;
@@ -478,6 +480,128 @@ fn a_search_finds_a_rate_that_the_service_sustains() {
     // It opens without a network.
     for attribute in ["src=\"http", "href=\"http"] {
         assert!(!report.contains(attribute), "{attribute}");
+    }
+}
+
+/// Pauses may last longer than they should, and never less: so the time to the first event has a lower bound, and the events
+/// that come after it in an answer have a number.
+#[test]
+fn a_stream_has_a_first_byte_and_times_between_its_events() {
+    let project = Project::new();
+    let url = events::start();
+    let short = "--users 2 --warm-up 0 --stream --report out";
+    let said = project.run(&format!(
+        "load {url}/events {short} --seconds 1 --format json"
+    ));
+    // If other programs leave the generator no CPU, the run is invalid.
+    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    let value: Value = serde_json::from_str(&said.out).unwrap();
+    let stream = &value["routes"][0]["stream"];
+    let number = |key: &str| stream[key].as_u64().unwrap();
+    let completed = value["completed"].as_u64().unwrap();
+    // Of each user, one answer may be under way at the end.
+    let (answers, further) = (number("answers"), number("further"));
+    assert!(
+        (completed..=completed + 2).contains(&answers),
+        "{completed}: {stream}"
+    );
+    let events = u64::from(events::FURTHER);
+    assert!(
+        (events * completed..=events * (completed + 2)).contains(&further),
+        "{completed}: {stream}"
+    );
+    if completed > 0 {
+        assert_eq!(stream["kind"], "event");
+        let first_ms = stream["first_byte"]["min_ms"].as_f64().unwrap();
+        assert!(first_ms > events::FIRST.as_secs_f64() * 999.0, "{stream}");
+        let all_ms = (events::FIRST + events::NEXT * events::FURTHER).as_secs_f64() * 999.0;
+        assert!(value["latency"]["min_ms"].as_f64().unwrap() > all_ms);
+    }
+    let report = fs::read_to_string(project.path("out/load.html")).unwrap();
+    assert!(
+        report.contains("between events") && !report.contains("src=\"http"),
+        "{report}"
+    );
+    let said = project.run(&format!("load {url}/events {short} --seconds 0.5"));
+    told(
+        &said,
+        said.code.unwrap(),
+        &["first byte: median ", "longest "],
+    );
+    told(
+        &project.run(&format!("load {url} {short} --find 'p99 < 1s'")),
+        2,
+        &["cannot be used with"],
+    );
+    told(
+        &project.run(&format!("load {url} {short} --with locust")),
+        2,
+        &["--stream is measured by the embedded generator"],
+    );
+}
+
+/// The verdict may be any in so short a time.
+#[test]
+fn capacities_of_two_builds_are_compared() {
+    let project = Project::new();
+    let (base, change) = (project.serve("--delay-ms 5"), project.serve("--delay-ms 5"));
+    let compare = |change: &str, line: &str| {
+        let words = "compare --base \"$1\" --change \"$2\" --get / --warm-up 0 --at-capacity";
+        let mut command = project.command(&format!("{words} {line}"));
+        command.args([&base, change]);
+        Ran::of(&mut command)
+    };
+    let line = "'p90 < 100ms' --rate 100 --at-most 12 --markdown out/summary.md --format json";
+    let said = compare(&change, line);
+    let value: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(value["schema"], "capacities/1");
+    assert_eq!(value["conditions"][0], "p90 < 100 ms");
+    assert_eq!(value["base"]["name"], base);
+    for side in ["base", "change"] {
+        let steps = value[side]["steps"].as_array().unwrap();
+        for step in steps {
+            assert_eq!(step["holds"] == true, step["missed"].is_null(), "{step}");
+        }
+    }
+    let steps = |side: &str| value[side]["steps"].as_array().unwrap().len();
+    // A very busy machine has no time for them.
+    if steps("base") > 0 {
+        assert_eq!(value["base"]["steps"][0]["rate"], 100.0, "{value}");
+    }
+    // Three are asked for their answers, and each step has a server of its own.
+    assert!(project.ever_ran() >= 3 + steps("base") + steps("change"));
+    assert!(project.left().is_empty());
+    let summary = fs::read_to_string(project.path("out/summary.md")).unwrap();
+    assert!(summary.starts_with("### "), "{summary}");
+    let report = fs::read_to_string(project.path("target/duel/capacities.html")).unwrap();
+    assert!(report.contains("Capacities"), "{report}");
+    told(
+        &compare(&change, "'p90 < 1s' --metric p99_ms"),
+        2,
+        &["cannot be used with"],
+    );
+    let wrong = project.serve("--answer wrong");
+    told(
+        &compare(&wrong, "'p90 < 100ms'"),
+        3,
+        &["answers differ", "\"wrong\" of the change"],
+    );
+}
+
+#[test]
+fn a_base_branch_that_only_origin_has_is_told_in_a_sentence() {
+    let project = Project::new();
+    project.git(&["init", "--quiet", "--initial-branch=topic"]);
+    project.git(&["commit", "--quiet", "--allow-empty", "-m", "one"]);
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    for base in ["git:main...HEAD", "git:main"] {
+        let said = project.run(&format!(
+            "compare --base {base} --change git:HEAD --run ./shop --get /"
+        ));
+        let sentence = said.refused(2);
+        let words = "--base git:main: the repository has no such revision; origin has a branch of this name: write \
+                     origin/main";
+        assert!(sentence.contains(words), "{sentence}");
     }
 }
 
