@@ -186,8 +186,6 @@ mod memory;
 mod memory_left;
 mod metrics;
 mod missing_names;
-#[cfg(feature = "axum")]
-mod of_axum;
 mod own_status;
 mod own_thread;
 mod page;
@@ -239,8 +237,6 @@ mod threads;
 #[path = "no_threads.rs"]
 mod threads;
 mod waits;
-#[cfg(feature = "axum")]
-mod with_axum;
 
 #[cfg(feature = "actix")]
 pub use await_profile::AwaitMiddleware;
