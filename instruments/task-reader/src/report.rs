@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use ecosystem::PathMeaning;
 use serde::Serialize;
 
 use crate::model::{Certainty, Circle, Frame, Hold, Resource, Snapshot, Stage, State, Task, Wait};
@@ -61,6 +62,8 @@ pub struct Group {
     pub stayed: usize,
     /// State in the runtime.
     pub state: State,
+    /// True if they serve connections, whose requests are in their stacks, or accept them.
+    pub serves: bool,
     /// Future of the task.
     pub future: String,
     /// Line with which the source of the future begins, for an `async fn` or block.
@@ -257,6 +260,7 @@ impl Group {
             count: tasks.len(),
             stayed: stayed.count(),
             state: first.state,
+            serves: serves(first),
             future: first.future.clone(),
             begins: first.begins.clone(),
             stack: stack(first),
@@ -265,6 +269,19 @@ impl Group {
             not_seen: first.not_seen.clone(),
         })
     }
+}
+
+/// Returns whether a server's code is in the stack of a task.
+fn serves(task: &Task) -> bool {
+    let mut futures = task.frames.iter().map(|frame| &frame.future);
+    let is_server =
+        |name: &String| PathMeaning::Server.fits(path(name.trim_start_matches(['<', '&'])));
+    is_server(&task.future) || futures.any(is_server)
+}
+
+/// Returns a name without type parameters at its end.
+fn path(name: &str) -> &str {
+    name.split(['<', ' ']).next().unwrap_or(name)
 }
 
 fn stack(task: &Task) -> Vec<Level> {
