@@ -152,7 +152,7 @@ pub use actix::{AwaitActixService, AwaitMiddleware};
 pub use answers::Answers;
 #[cfg(feature = "tower")]
 pub use body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture, TrackedBody};
-pub use counting::{CountedWait, WaitCounts};
+pub use counting::{CountedWait, RecentWait, RecentWaits, WaitCounts};
 #[cfg(feature = "flamegraph")]
 pub use differential::differential;
 pub use ecosystem::{Wait, WaitKind};

@@ -145,6 +145,54 @@ fn the_seconds_of_each_route_go_to_what_it_waits_for() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs real stacks")]
+fn the_last_samples_are_kept_with_the_lines_that_wait() {
+    let profiler = AwaitProfiler::new().armed();
+    let counts = with_requests(&profiler, async || {
+        let (permit, mut counting, counts) = counting(&profiler, 1);
+        all_polled().await;
+        counting.sample(PERIOD);
+        step().await;
+        counting.count();
+        assert_eq!((counts.recent().waits, counts.recent().open), (vec![], 1));
+        for _ in 1..SAMPLES {
+            counting.sample(PERIOD);
+            step().await;
+            counting.count();
+        }
+        counting.look_up(&permit);
+        counting.count();
+        counts
+    });
+    let recent = counts.recent();
+    assert_eq!((recent.waits.len(), recent.open), (3_000, 0));
+    let line = |code| {
+        let mut lines = include_str!("counts.rs").lines();
+        let at = lines.position(|line| line.ends_with(code)).expect(code);
+        format!("tests/counts.rs:{})", at + 1)
+    };
+    let places = [
+        (
+            WaitKind::Channel,
+            line("receiver.await.unwrap_or_default();"),
+        ),
+        (WaitKind::Limit, line("drop(pool.acquire().await);")),
+        (
+            WaitKind::Timer,
+            line("sleep(Duration::from_millis(70)).await;"),
+        ),
+    ];
+    for wait in recent.waits {
+        let place = wait.place.expect("it waits");
+        assert!(place.contains("counts::request"), "{place}");
+        let known = places.iter().find(|(kind, _)| Some(*kind) == wait.wait);
+        let (_, line) = known.expect("a kind of wait");
+        assert!(place.ends_with(line.as_str()), "{place}");
+        assert!((wait.seconds - REQUESTS as f64 * 0.1).abs() < 1e-6);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs real stacks")]
 fn a_profile_and_counts_take_nothing_from_each_other() {
     let profiler = AwaitProfiler::new().armed();
     with_requests(&profiler, async || {
