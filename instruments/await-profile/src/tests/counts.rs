@@ -145,7 +145,7 @@ fn the_seconds_of_each_route_go_to_what_it_waits_for() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs real stacks")]
-fn the_last_samples_are_kept_with_the_lines_that_wait() {
+fn the_last_samples_are_kept_one_by_one_with_their_places() {
     let profiler = AwaitProfiler::new().armed();
     let counts = with_requests(&profiler, async || {
         let (permit, mut counting, counts) = counting(&profiler, 1);
@@ -165,30 +165,16 @@ fn the_last_samples_are_kept_with_the_lines_that_wait() {
     });
     let recent = counts.recent();
     assert_eq!((recent.waits.len(), recent.open), (3_000, 0));
-    let line = |code| {
-        let mut lines = include_str!("counts.rs").lines();
-        let at = lines.position(|line| line.ends_with(code)).expect(code);
-        format!("tests/counts.rs:{})", at + 1)
-    };
-    let places = [
-        (
-            WaitKind::Channel,
-            line("receiver.await.unwrap_or_default();"),
-        ),
-        (WaitKind::Limit, line("drop(pool.acquire().await);")),
-        (
-            WaitKind::Timer,
-            line("sleep(Duration::from_millis(70)).await;"),
-        ),
-    ];
+    let mut places = HashMap::new();
     for wait in recent.waits {
+        // This crate's own code is not the reader's, so the place is the function that is waited in.
         let place = wait.place.expect("it waits");
-        assert!(place.contains("counts::request"), "{place}");
-        let known = places.iter().find(|(kind, _)| Some(*kind) == wait.wait);
-        let (_, line) = known.expect("a kind of wait");
-        assert!(place.ends_with(line.as_str()), "{place}");
+        let first = places.entry(wait.wait).or_insert_with(|| place.clone());
+        assert_eq!(*first, place);
         assert!((wait.seconds - REQUESTS as f64 * 0.1).abs() < 1e-6);
     }
+    assert_eq!(places.len(), 3, "{places:?}");
+    assert_eq!(&*places[&Some(WaitKind::Timer)], "tokio::time::Sleep");
 }
 
 #[test]
