@@ -6,7 +6,7 @@
 //! request in flight, each with the same probability. It stands for all requests in flight, for a tenth of a second. So
 //! the sum over all kinds of waits is the time that requests were in flight, and each kind has its share of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use ecosystem::{PathMeaning, WaitKind};
 
 use crate::collected::{Outcome, Sample, StackId, Waits};
+use crate::frame_kind::FrameKind;
 use crate::latency::{Latencies, RouteLatency};
 use crate::lock::lock;
 use crate::options::ProfileOptions;
@@ -42,6 +43,12 @@ const NAMES_EVERY: Duration = Duration::from_secs(10);
 const NAMES_WITHIN: Duration = Duration::from_secs(300);
 /// Largest share of the time that look-ups of names take: one of so many. Each reads debug information anew.
 const SPARED: u32 = 1_000;
+/// Two of these bounds while somebody asks for recent waits, and time for which one question counts.
+const NAMES_EVERY_WATCHED: Duration = Duration::from_secs(1);
+const SPARED_WATCHED: u32 = 20;
+const WATCHED_FOR: Duration = Duration::from_secs(10);
+/// Most samples, or parts of them, that are kept one by one: those of five minutes.
+const MOST_RECENT: usize = 3_000;
 
 /// Time that requests of one route spent in one kind of wait, estimated from samples.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +61,38 @@ pub struct CountedWait {
     pub wait: Option<WaitKind>,
     /// Seconds that all requests of the route together spent there since counting began.
     pub seconds: f64,
+}
+
+/// A sample of the last minutes, or a part of one if its request waited for several things at once.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RecentWait {
+    /// Time since the sample was taken.
+    pub ago: Duration,
+    /// Label of the route.
+    pub route: Arc<str>,
+    /// Kind of the wait, as in [`CountedWait::wait`].
+    pub wait: Option<WaitKind>,
+    /// Function of the service that waits, with its file and line. Outside of the service's own code it is the innermost
+    /// function. None for a request that does not wait, or whose wait is not known.
+    pub place: Option<Arc<str>>,
+    /// Seconds that the requests in flight spent there by this sample. Their sum over an interval, divided by its length,
+    /// is the mean number of requests.
+    pub seconds: f64,
+    /// Part of the sample: 1 unless its request waited for several things.
+    pub samples: f64,
+}
+
+/// Samples of the last minutes, from [`WaitCounts::recent`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RecentWaits {
+    /// Time since counting began.
+    pub counted_for: Duration,
+    /// The last 3,000 samples or parts of samples, which is five minutes if something is always in flight.
+    pub waits: Vec<RecentWait>,
+    /// Number of samples whose place is not known yet, because its name is being looked up or its request was not polled.
+    pub open: usize,
 }
 
 /// Handle of counted waits. Counting ends with its last clone. Made by
@@ -87,6 +126,30 @@ impl WaitCounts {
         sums.samples
     }
 
+    /// Returns the samples of the last minutes. While somebody asks, names of new places are looked up within seconds: look-ups
+    /// then take up to a twentieth of the time.
+    pub fn recent(&self) -> RecentWaits {
+        let now = Instant::now();
+        let mut sums = lock(&self.sums);
+        sums.asked = Some(now);
+        let mut waits = Vec::new();
+        for kept in &sums.recent {
+            waits.push(RecentWait {
+                ago: now.saturating_duration_since(kept.taken),
+                route: kept.route.clone(),
+                wait: kept.part.wait,
+                place: kept.part.place.clone(),
+                seconds: kept.seconds,
+                samples: kept.part.share,
+            });
+        }
+        RecentWaits {
+            counted_for: sums.began.map_or(Duration::ZERO, |began| now - began),
+            waits,
+            open: sums.open,
+        }
+    }
+
     /// Returns the delays between waking a sampled request and its next poll: how late the runtime is. The quantiles are
     /// those of the last 30 to 60 seconds. None if no sample has found a waiting request.
     pub fn poll_delays(&self) -> Option<RouteLatency> {
@@ -101,10 +164,26 @@ struct Sums {
     samples: u64,
     delays: Latencies,
     routes: BTreeMap<Arc<str>, BTreeMap<Option<WaitKind>, f64>>,
+    /// The last samples, one by one.
+    recent: VecDeque<Kept>,
+    began: Option<Instant>,
+    /// Number of samples that are not in these sums yet.
+    open: usize,
+    /// Moment at which somebody asked for the last samples.
+    asked: Option<Instant>,
+}
+
+/// A part of a sample that is kept.
+#[derive(Debug)]
+struct Kept {
+    taken: Instant,
+    route: Arc<str>,
+    part: Part,
+    seconds: f64,
 }
 
 impl Sums {
-    fn add(&mut self, route: &Arc<str>, parts: &[Part], seconds: f64) {
+    fn add(&mut self, route: &Arc<str>, parts: Vec<Part>, open: &Open) {
         let has_room = self.routes.len() < MOST_ROUTES || self.routes.contains_key(route);
         let route = if has_room {
             route.clone()
@@ -112,15 +191,61 @@ impl Sums {
             OTHER_ROUTES.into()
         };
         self.samples += 1;
-        let waits = self.routes.entry(route).or_default();
-        for (wait, part) in parts {
-            *waits.entry(*wait).or_default() += seconds * part;
+        let waits = self.routes.entry(route.clone()).or_default();
+        for part in parts {
+            let seconds = open.seconds * part.share;
+            *waits.entry(part.wait).or_default() += seconds;
+            if self.recent.len() >= MOST_RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(Kept {
+                taken: open.taken,
+                route: route.clone(),
+                part,
+                seconds,
+            });
         }
     }
 }
 
-/// A kind of wait, and the part of a sample that it has.
-type Part = (Option<WaitKind>, f64);
+/// A kind of wait and its place, and the part of a sample that they have.
+#[derive(Clone, Debug)]
+struct Part {
+    wait: Option<WaitKind>,
+    place: Option<Arc<str>>,
+    share: f64,
+}
+
+impl Part {
+    /// Returns a whole sample whose place is not known.
+    fn whole(wait: Option<WaitKind>) -> Self {
+        Self {
+            wait,
+            place: None,
+            share: 1.0,
+        }
+    }
+}
+
+/// A wait whose names are known.
+#[derive(Clone)]
+struct Known {
+    end: WaitEnd,
+    place: Option<Arc<str>>,
+}
+
+impl Known {
+    fn of(stack: &Stack) -> Self {
+        let frames = stack.frames(Frames::Own);
+        let own = frames.iter().rfind(|frame| frame.kind == FrameKind::Own);
+        // The names of well-known waits are no places.
+        let innermost = || frames.iter().rfind(|frame| frame.kind != FrameKind::Remark);
+        Self {
+            end: WaitEnd::of(stack),
+            place: own.or_else(innermost).map(|frame| frame.label().into()),
+        }
+    }
+}
 
 /// Innermost place of a stack of a wait, as far as counting needs it.
 #[derive(Clone, Copy, PartialEq)]
@@ -167,8 +292,8 @@ impl WaitEnd {
 /// Ends of the stacks that were seen.
 #[derive(Default)]
 struct WaitEnds {
-    /// Ends of waits, by their ID.
-    waits: Vec<WaitEnd>,
+    /// Waits, by the ID of their stack.
+    waits: Vec<Known>,
     /// Stacks that ended waits for a handle: true if a thread of the blocking pool did, None if the names are not known.
     releases: HashMap<StackId, Option<bool>>,
 }
@@ -188,7 +313,7 @@ impl WaitEnds {
             | Outcome::WokenFirst
             | Outcome::Finished => None,
         };
-        Some(vec![(kind, 1.0)])
+        Some(vec![Part::whole(kind)])
     }
 
     fn of_waiting(&mut self, sample: &Sample, waits: &Waits, is_late: bool) -> Option<Vec<Part>> {
@@ -196,7 +321,7 @@ impl WaitEnds {
             self.find_out(stack, sample.release, is_late)?;
         }
         let own = self.ends(waits)?;
-        let waits_for_child = own.iter().any(|end| match end {
+        let waits_for_child = own.iter().any(|known| match known.end {
             WaitEnd::Handle | WaitEnd::Task => !sample.child_is_member,
             WaitEnd::Set => true,
             WaitEnd::Wait(_) | WaitEnd::Deadline => false,
@@ -210,7 +335,7 @@ impl WaitEnds {
 
     fn first(&self, waits: &Waits) -> Option<WaitEnd> {
         let first = waits.stacks.first()?;
-        self.waits.get(*first as usize).copied()
+        Some(self.waits.get(*first as usize)?.end)
     }
 
     /// Finds out from the `release` that ended it whether this wait for a handle was for a task or for a blocking thread.
@@ -220,7 +345,7 @@ impl WaitEnds {
             return is_late.then_some(());
         };
         let is_pool_thread = (*self.releases.entry(release).or_default())?;
-        self.waits[wait as usize] = if is_pool_thread {
+        self.waits[wait as usize].end = if is_pool_thread {
             WaitEnd::Wait(Some(WaitKind::BlockingPool))
         } else {
             WaitEnd::Task
@@ -230,27 +355,36 @@ impl WaitEnds {
 
     /// Returns the ends of these waits, without deadlines unless there is nothing else. None if the names of one are
     /// not known yet.
-    fn ends(&self, waits: &Waits) -> Option<Vec<WaitEnd>> {
+    fn ends(&self, waits: &Waits) -> Option<Vec<&Known>> {
         let mut ends = Vec::new();
         for stack in &waits.stacks {
-            ends.push(*self.waits.get(*stack as usize)?);
+            ends.push(self.waits.get(*stack as usize)?);
         }
-        if ends.iter().any(|end| *end != WaitEnd::Deadline) {
-            ends.retain(|end| *end != WaitEnd::Deadline);
+        if ends.iter().any(|known| known.end != WaitEnd::Deadline) {
+            ends.retain(|known| known.end != WaitEnd::Deadline);
         }
         Some(ends)
     }
 }
 
 /// Gives each of several waits an equal part. `uncaptured` further ones are of no known kind.
-fn shared(ends: &[WaitEnd], uncaptured: u32) -> Vec<Part> {
-    let part = 1.0 / (ends.len() as f64 + f64::from(uncaptured));
+fn shared(ends: &[&Known], uncaptured: u32) -> Vec<Part> {
+    let share = 1.0 / (ends.len() as f64 + f64::from(uncaptured));
     let mut parts = Vec::new();
-    for end in ends {
-        parts.push((end.kind(), part));
+    for known in ends {
+        parts.push(Part {
+            wait: known.end.kind(),
+            place: known.place.clone(),
+            share,
+        });
     }
-    parts.push((None, part * f64::from(uncaptured)));
-    parts.retain(|(_, part)| *part > 0.0);
+    if uncaptured > 0 {
+        parts.push(Part {
+            wait: None,
+            place: None,
+            share: share * f64::from(uncaptured),
+        });
+    }
     parts
 }
 
@@ -278,8 +412,12 @@ impl Counting {
         let mut sampler = Sampler::start(permit, random);
         sampler.collected.waits.most = MOST_STACKS;
         sampler.collected.releases.most = MOST_STACKS;
+        let sums = Sums {
+            began: Some(Instant::now()),
+            ..Sums::default()
+        };
         let counts = WaitCounts {
-            sums: Arc::default(),
+            sums: Arc::new(Mutex::new(sums)),
         };
         let counting = Counting {
             sampler,
@@ -297,23 +435,33 @@ impl Counting {
         self.sampler.track_in_flight();
         let mut random = fastrand::Rng::new();
         let (began, mut period) = (Instant::now(), 0);
-        let mut next_names = began + NAMES_EVERY;
+        let mut looked_up = (began, Duration::ZERO);
         while self.sums.strong_count() > 0 {
             let due = began + PERIOD * period + PERIOD.mul_f64(random.f64());
             thread::sleep(due.saturating_duration_since(Instant::now()));
             self.count();
-            if next_names <= Instant::now() && self.wants_names() {
+            if looked_up.0.elapsed() >= self.pause(looked_up.1) && self.wants_names() {
                 let looking = Instant::now();
                 if let Some(_guard) = guard() {
                     self.look_up(permit);
                 }
-                let spared = looking.elapsed() * SPARED;
-                next_names = Instant::now() + spared.clamp(NAMES_EVERY, NAMES_WITHIN);
+                looked_up = (Instant::now(), looking.elapsed());
             }
             let now = period_at(began.elapsed()).max(period);
             // The sample stands for the periods that passed without one, too.
             self.sample(PERIOD * (now - period + 1).min(MOST_PERIODS));
             period = now + 1;
+        }
+    }
+
+    /// Returns the time until the next look-up of names, after one that took `took`.
+    fn pause(&self, took: Duration) -> Duration {
+        let sums = self.sums.upgrade();
+        let asked = sums.and_then(|sums| lock(&sums).asked);
+        if asked.is_some_and(|asked| asked.elapsed() < WATCHED_FOR) {
+            (took * SPARED_WATCHED).clamp(NAMES_EVERY_WATCHED, NAMES_WITHIN)
+        } else {
+            (took * SPARED).clamp(NAMES_EVERY, NAMES_WITHIN)
         }
     }
 
@@ -348,11 +496,12 @@ impl Counting {
             let sample = &samples[open.index];
             let is_late = now.saturating_duration_since(open.taken) >= ANSWERED_WITHIN;
             match self.ends.parts(sample, is_late) {
-                Some(parts) => sums.add(&sample.route, &parts, open.seconds),
-                None if is_full => sums.add(&sample.route, &[(None, 1.0)], open.seconds),
+                Some(parts) => sums.add(&sample.route, parts, &open),
+                None if is_full => sums.add(&sample.route, vec![Part::whole(None)], &open),
                 None => self.open.push(open),
             }
         }
+        sums.open = self.open.len();
         if is_full || self.open.is_empty() && samples.len() >= MOST_OPEN / 10 {
             self.sampler.forget();
         }
@@ -371,7 +520,7 @@ impl Counting {
         let mut symbols = lock(&permit.shared.symbols);
         for stack in &collected.waits.distinct[self.ends.waits.len()..] {
             let stack = Stack::new(&symbols.resolve_all(stack), &options);
-            self.ends.waits.push(WaitEnd::of(&stack));
+            self.ends.waits.push(Known::of(&stack));
         }
         for (id, is_pool_thread) in &mut self.ends.releases {
             if is_pool_thread.is_none() {

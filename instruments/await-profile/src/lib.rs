@@ -150,7 +150,7 @@ mod tests;
 pub use actix::{AwaitActixService, AwaitMiddleware};
 #[cfg(feature = "tower")]
 pub use body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture, TrackedBody};
-pub use counting::{CountedWait, WaitCounts};
+pub use counting::{CountedWait, RecentWait, RecentWaits, WaitCounts};
 #[cfg(feature = "flamegraph")]
 pub use differential::differential;
 pub use ecosystem::{

@@ -72,6 +72,12 @@ impl Answer {
         self
     }
 
+    /// Adds the number of samples behind it, as the header `x-samples`.
+    pub(crate) fn with_samples(self, samples: u64) -> Self {
+        let name = HeaderName::from_static("x-samples");
+        self.with(name, HeaderValue::from(samples))
+    }
+
     /// Adds sentences that a reader has to know, as the header `x-note`. They may have names of threads and functions,
     /// which may be anything.
     pub(crate) fn noted(self, note: Option<&str>) -> Self {

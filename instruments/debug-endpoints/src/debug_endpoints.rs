@@ -1,5 +1,8 @@
 //! The handle that a service keeps.
 
+#[cfg(feature = "axum")]
+mod on_axum;
+
 use std::fmt;
 use std::net::{self, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -11,6 +14,8 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use tokio::runtime::Handle;
 
+#[cfg(feature = "axum")]
+use self::on_axum::OnAxum;
 #[cfg(not(feature = "axum"))]
 use crate::answer::Answer;
 use crate::answer::Body;
@@ -23,8 +28,6 @@ use crate::incidents::recorder::Recorder;
 use crate::incidents::watcher;
 use crate::listener;
 use crate::metrics;
-#[cfg(feature = "axum")]
-use crate::of_axum::OfAxum;
 use crate::runtimes::Runtimes;
 use crate::shared::{OwnMetrics, Shared};
 use crate::threads::ThreadProfiler;
@@ -44,9 +47,9 @@ pub struct DebugEndpoints {
     metrics: Option<OwnMetrics>,
     incidents: Option<Arc<Recorder>>,
     /// Lines of the list at `/debug` for the endpoints that the service adds.
-    pub(crate) index: String,
+    index: String,
     #[cfg(feature = "axum")]
-    pub(crate) axum: OfAxum,
+    axum: OnAxum,
 }
 
 impl DebugEndpoints {
@@ -62,7 +65,7 @@ impl DebugEndpoints {
             incidents: None,
             index: String::new(),
             #[cfg(feature = "axum")]
-            axum: OfAxum::default(),
+            axum: OnAxum::default(),
         }
     }
 
@@ -193,7 +196,7 @@ impl DebugEndpoints {
         Ok(listener::serve(listener, ask, listener::READ_WITHIN)?)
     }
 
-    pub(crate) fn shared(&self) -> Arc<Shared> {
+    fn shared(&self) -> Arc<Shared> {
         metrics::prepare();
         Arc::new(Shared {
             cpu: CpuProfiler::default(),
@@ -206,7 +209,7 @@ impl DebugEndpoints {
         })
     }
 
-    pub(crate) fn guard(&self, without_token: Guard) -> Guard {
+    fn guard(&self, without_token: Guard) -> Guard {
         match &self.token {
             Some(token) => Guard::Token(token.clone()),
             None => without_token,
@@ -219,7 +222,7 @@ struct Asked {
     shared: Arc<Shared>,
     guard: Guard,
     #[cfg(feature = "axum")]
-    axum: OfAxum,
+    axum: OnAxum,
 }
 
 impl Asked {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use await_profile::{FlamegraphError, FlamegraphOptions};
 use await_profile::{Frames, Percentile, Profile, Summary};
 use diagnosis::{Addresses, Finding, Neighbours, Process, Report, printable};
-use http::header::{self, HeaderMap, HeaderName};
+use http::header::{self, HeaderMap};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use serde::de::DeserializeOwned;
@@ -27,6 +27,7 @@ use crate::metrics;
 use crate::missing_names;
 use crate::own_thread::DESK;
 use crate::page;
+use crate::recent::Recent;
 use crate::shared::Shared;
 use crate::sockets;
 use crate::tail;
@@ -43,6 +44,7 @@ const INDEX: &str = "\
 /debug/pprof/await?seconds=N            the same for go tool pprof and collectors
 /debug/await?seconds=N&tail=99           what only the slowest 1 % of each route wait for (&format=svg|json)
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
+/debug/await/recent                     where the requests of the last five minutes were, by route and line, JSON
 /debug/threads?seconds=N                where each thread is blocked, folded stacks (&format=svg|json, &idle=true, &all=true)
 /debug/threads/last?format=folded|svg|json   the last profile of threads again
 /debug/tasks                            every task: where it waits, what it holds, who waits for whom (&of=NAME, &format=html|json|svg)
@@ -58,7 +60,7 @@ const INDEX: &str = "\
 ";
 
 /// Paths of all endpoints.
-pub(crate) const PATHS: [&str; 19] = [
+pub(crate) const PATHS: [&str; 20] = [
     "/debug",
     "/debug/",
     "/debug/metrics",
@@ -73,6 +75,7 @@ pub(crate) const PATHS: [&str; 19] = [
     "/debug/await",
     "/debug/pprof/await",
     "/debug/await/last",
+    "/debug/await/recent",
     "/debug/threads",
     "/debug/threads/last",
     "/debug/tasks",
@@ -122,6 +125,7 @@ async fn ask(shared: &Arc<Shared>, path: &str, asked: &Parts) -> Result<Answer, 
         "/debug/await" => await_profile(shared, parameters(asked)?).await,
         "/debug/pprof/await" => await_pprof(shared, parameters(asked)?).await,
         "/debug/await/last" => last_await_profile(shared, parameters(asked)?).await,
+        "/debug/await/recent" => recent_waits(shared),
         "/debug/threads" => threads(shared, parameters(asked)?).await,
         "/debug/threads/last" => last_threads(shared, parameters(asked)?).await,
         "/debug/tasks" => all_tasks(parameters(asked)?).await,
@@ -390,8 +394,7 @@ fn cpu_response(profile: &CpuProfile, format: Format, idle: bool) -> Result<Answ
         Format::Svg => Answer::svg(profile.flamegraph(idle)?),
         Format::Folded | Format::Json => Answer::text(printable(&profile.folded(idle))),
     };
-    let samples = HeaderValue::from(profile.samples());
-    let answer = answer.with(HeaderName::from_static("x-samples"), samples);
+    let answer = answer.with_samples(profile.samples());
     Ok(answer.noted(profile.note.as_deref()))
 }
 
@@ -435,6 +438,10 @@ fn findings(summary: &Summary) -> Vec<Finding> {
     Report::of_requests(summary.clone().into_requests(), summary.seconds)
 }
 
+fn recent_waits(shared: &Shared) -> Result<Answer, EndpointError> {
+    Answer::json(&Recent::new(&shared.waits.recent()?))
+}
+
 fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Answer, EndpointError> {
     let frames = if all { Frames::All } else { Frames::Own };
     let answer = match format {
@@ -453,6 +460,7 @@ fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Answer
         Format::Pprof => Answer::attachment("await.pb.gz", profile.pprof(frames)),
         Format::Svg => Answer::svg(drawn_waits(profile, frames)?),
     };
+    let answer = answer.with_samples(profile.summary().samples.of_requests());
     Ok(answer.noted(missing_names::in_waits(profile)))
 }
 
@@ -566,12 +574,13 @@ fn threads_response(
     request: &Request,
 ) -> Result<Answer, EndpointError> {
     let (idle, all) = (request.idle, request.all);
+    let samples = thread_flamegraph::samples(&profile.folded(idle, all));
     let answer = match format {
         Format::Svg => Answer::svg(thread_flamegraph::draw(profile, idle, all)?),
         Format::Json => Answer::json(profile)?,
         Format::Folded | Format::Pprof => Answer::text(printable(&profile.folded(idle, all))),
     };
-    Ok(answer.noted(profile.note()))
+    Ok(answer.with_samples(samples).noted(profile.note()))
 }
 
 async fn all_tasks(request: tasks::Request) -> Result<Answer, EndpointError> {

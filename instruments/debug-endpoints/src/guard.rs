@@ -129,21 +129,24 @@ fn constant_time_eq(one: &str, other: &str) -> bool {
 /// resolves to this machine (DNS rebinding), the page could read the answer.
 fn refuse_foreign_pages(request: &Parts) -> Result<(), EndpointError> {
     let headers = &request.headers;
-    let host = match headers.get(header::HOST) {
-        Some(host) => host.to_str().ok(),
-        // HTTP/2 has the name in the address instead.
-        None => request.uri.authority().map(Authority::as_str),
-    };
-    if !is_this_machine(host.unwrap_or_default()) {
+    // HTTP/2 has the name in the address instead. A request with several names is refused if one of them is another's.
+    let mut names: Vec<&str> = Vec::new();
+    for host in headers.get_all(header::HOST) {
+        names.push(host.to_str().unwrap_or_default());
+    }
+    names.extend(request.uri.authority().map(Authority::as_str));
+    if names.is_empty() || !names.into_iter().all(is_this_machine) {
         return Err(EndpointError::Forbidden(
             "ask for it as localhost, 127.0.0.1 or [::1], or set a token",
         ));
     }
-    let says = |name: &str, what: &str| headers.get(name).is_some_and(|value| value == what);
-    // A link that somebody follows is fine: the page that it is on cannot read the answer.
-    if says("sec-fetch-site", "cross-site") && !says("sec-fetch-dest", "document") {
+    let says = |name: &str, what: &str| headers.get_all(name).iter().any(|value| value == what);
+    // Pages on other ports of this machine are of the same site. A link that somebody follows is fine: the page that it is
+    // on cannot read the answer.
+    let is_of_other = says("sec-fetch-site", "cross-site") || says("sec-fetch-site", "same-site");
+    if is_of_other && !says("sec-fetch-dest", "document") {
         return Err(EndpointError::Forbidden(
-            "a page of another site asks for it: open it in a tab of its own",
+            "a page of another site or port asks for it: open it in a tab of its own",
         ));
     }
     Ok(())
@@ -188,21 +191,49 @@ mod tests {
 
     use super::*;
 
+    fn is_answered(uri: &str, headers: &[(&str, &str)]) -> bool {
+        let mut request = Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (request, ()) = request.body(()).expect("a request").into_parts();
+        Guard::OwnListener.authorize(&request).is_ok()
+    }
+
     #[test]
-    fn a_host_that_is_in_the_address_alone_counts_and_the_header_counts_more() {
-        let ask = |uri: &str, host: Option<&str>| {
-            let mut request = Request::builder().uri(uri);
-            if let Some(host) = host {
-                request = request.header(header::HOST, host);
-            }
-            let request = request.body(()).expect("a request");
-            Guard::OwnListener
-                .authorize(&request.into_parts().0)
-                .is_ok()
-        };
-        assert!(ask("http://localhost:8080/debug", None));
-        assert!(!ask("http://rebound.example/debug", None));
-        assert!(!ask("http://localhost/debug", Some("rebound.example")));
-        assert!(!ask("/debug", None));
+    fn all_hosts_of_a_request_are_of_this_machine() {
+        let (own, other) = (("host", "localhost:6060"), ("host", "rebound.example"));
+        assert!(is_answered("http://localhost:8080/debug", &[]));
+        assert!(is_answered("/debug", &[own]));
+        assert!(is_answered("http://127.0.0.1:6060/debug", &[own]));
+        for (uri, headers) in [
+            ("/debug", &[][..]),
+            ("http://rebound.example/debug", &[]),
+            ("http://rebound.example/debug", &[own]),
+            ("http://localhost/debug", &[other]),
+            ("/debug", &[own, other]),
+            ("/debug", &[other, own]),
+        ] {
+            assert!(!is_answered(uri, headers), "{uri} {headers:?}");
+        }
+    }
+
+    #[test]
+    fn pages_of_other_sites_and_ports_start_nothing_and_links_may_be_followed() {
+        let own = ("host", "localhost:6060");
+        for site in ["cross-site", "same-site"] {
+            let (site, none) = (("sec-fetch-site", site), ("sec-fetch-site", "none"));
+            let (image, document) = (("sec-fetch-dest", "image"), ("sec-fetch-dest", "document"));
+            assert!(!is_answered("/debug/look", &[own, site, image]));
+            assert!(!is_answered("/debug/look", &[own, none, site, image]));
+            assert!(!is_answered("/debug/look", &[own, site]));
+            assert!(is_answered("/debug/look", &[own, site, document]));
+        }
+        let own_page = ("sec-fetch-site", "same-origin");
+        assert!(is_answered(
+            "/debug/look",
+            &[own, own_page, ("sec-fetch-dest", "empty")]
+        ));
+        assert!(is_answered("/debug/look", &[own]));
     }
 }

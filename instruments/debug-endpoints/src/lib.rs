@@ -67,6 +67,7 @@
 //! | `/debug/pprof/await?seconds=N` | the same as gzipped pprof protobuf, for collectors |
 //! | `/debug/await?seconds=N&tail=99` | what the slowest 1 % of each route's requests wait for (`&format=svg`, `json`) |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
+//! | `/debug/await/recent` | where the requests of the last five minutes were, by route and line, JSON |
 //! | `/debug/pprof/heap` | code that allocated the memory in use, gzipped pprof protobuf (build with the feature `jemalloc`) |
 //! | `/debug/heap?seconds=N` | heap profile for the viewer of [dhat](https://docs.rs/dhat) (build with the feature `heap`) |
 //! | `/debug/threads?seconds=N` | what each thread does and where it is blocked, folded stacks (`&format=svg`, `json`, `&idle=true`, `&all=true`) |
@@ -86,8 +87,8 @@
 //! # Access
 //!
 //! A listener answers this machine, by the name `localhost` or an address of loopback. It refuses every other name, so
-//! a web site cannot make its own name point here (DNS rebinding). It also refuses requests that a page of another site
-//! embeds.
+//! a web site cannot make its own name point here (DNS rebinding). It also refuses requests that a page of another site, or of
+//! another port, embeds.
 //! Other machines need a [token](DebugEndpoints::token).
 //!
 //! The router is on the service's own port. Behind a proxy on the same machine, every request comes from this machine. So
@@ -97,7 +98,8 @@
 //!
 //! Nothing runs while nobody asks, unless the service [records incidents](DebugEndpoints::record_incidents) or [counts
 //! waits](DebugEndpoints::count_waits): no thread takes samples, and no timer runs. The layer registers every request, even
-//! while no profile is taken ([`AwaitProfiler::armed`]), which costs about a microsecond.
+//! while no profile is taken ([`AwaitProfiler::armed`]), which costs about a microsecond. While the page at `/debug` is
+//! visible, and half a minute longer, waits are counted for it.
 //!
 //! The process takes one profile of each kind at a time, and a second request is answered 409. A heap profile by dhat
 //! excludes all other profiles. CPU and await profiles can be taken at the same time, but each then includes the cost of
@@ -211,14 +213,13 @@ mod memory;
 mod memory_left;
 mod metrics;
 mod missing_names;
-#[cfg(feature = "axum")]
-mod of_axum;
 mod own_status;
 mod own_thread;
 mod page;
 #[cfg(feature = "axum")]
 mod peer;
 mod permit;
+mod recent;
 mod runtimes;
 mod sampled_picture;
 mod shared;
@@ -264,8 +265,6 @@ mod threads;
 #[path = "no_threads.rs"]
 mod threads;
 mod waits;
-#[cfg(feature = "axum")]
-mod with_axum;
 
 #[cfg(feature = "actix")]
 pub use await_profile::AwaitMiddleware;

@@ -29,8 +29,8 @@ const PAGE: &str = concat!(
 /// Content security policy: this script and this style, requests to this origin, and pictures that the script made of
 /// answers. Nothing else is loaded or run, and no other page may frame this one. A test computes both hashes.
 const POLICY: &str = "default-src 'none'; \
-    script-src 'sha256-nPPlHp9qdmbf2E27n5zMHcxm9QVl9Zj5SoNQuC5wm6s='; \
-    style-src 'sha256-YFqaBV/xUdVDiXjrdGntU2ol5u35MJzsP9Eux3fgTYM='; \
+    script-src 'sha256-qFXg298E58Qrtm/iTBAWWtguvQEoN93xQ8Auj9YQZQI='; \
+    style-src 'sha256-NR9OgMioyYHT8mzQWO0077OtAySb+QOHF9ZnYsm3ZCc='; \
     connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Returns whether a client wants the page, as browsers do. `curl` and collectors do not, and get text.

@@ -5,6 +5,14 @@ use crate::error::EndpointError;
 use crate::sampled_picture;
 use crate::threads::ThreadProfile;
 
+/// Returns the number of samples in folded stacks.
+pub(crate) fn samples(folded: &str) -> u64 {
+    let counts = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    counts
+        .filter_map(|(_, count)| count.parse::<u64>().ok())
+        .sum()
+}
+
 /// Returns an SVG that can be zoomed and searched.
 #[cfg(feature = "flamegraph")]
 pub(crate) fn draw(
@@ -26,12 +34,8 @@ pub(crate) fn draw(
         ..Default::default()
     };
     let folded = profile.folded(idle, all);
-    let counts = folded.lines().filter_map(|line| line.rsplit_once(' '));
-    let samples = counts
-        .filter_map(|(_, count)| count.parse::<u64>().ok())
-        .sum();
     // The endpoints' own threads are in no profile of threads.
-    sampled_picture::draw(drawing, &folded, samples, 0)
+    sampled_picture::draw(drawing, &folded, samples(&folded), 0)
 }
 
 #[cfg(not(feature = "flamegraph"))]

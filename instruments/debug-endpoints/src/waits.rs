@@ -1,10 +1,12 @@
 //! The await profiler of the service, and the last profile that it took.
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use await_profile::{AwaitProfiler, Percentile, Profile, ProfileError, ProfileOptions, WaitCounts};
+use await_profile::{
+    AwaitProfiler, Percentile, Profile, ProfileError, ProfileOptions, RecentWaits, WaitCounts,
+};
 
 use crate::error::EndpointError;
 use crate::incidents::log_line;
@@ -22,6 +24,36 @@ pub(crate) struct Waits {
     pub(crate) last: Arc<Last<Profile>>,
     /// Counts of waits, if the service has them counted.
     counts: Option<WaitCounts>,
+    /// Counts for those who look at recent waits, otherwise.
+    looked_at: Arc<LookedAt>,
+}
+
+/// Time after which counting ends if nobody has asked for recent waits. The page asks every three seconds.
+const UNASKED: Duration = Duration::from_secs(30);
+
+/// Counts of waits while somebody looks at them, with the moment of the last question.
+#[derive(Debug, Default)]
+struct LookedAt(Mutex<Option<(WaitCounts, Instant)>>);
+
+impl LookedAt {
+    fn lock(&self) -> MutexGuard<'_, Option<(WaitCounts, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends counting once nobody has asked for `patience`.
+    async fn end_after(&self, patience: Duration) {
+        loop {
+            let left = match &*self.lock() {
+                Some((_, asked)) => patience.saturating_sub(asked.elapsed()),
+                None => return,
+            };
+            if left.is_zero() {
+                *self.lock() = None;
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
+    }
 }
 
 impl Default for Waits {
@@ -33,6 +65,7 @@ impl Default for Waits {
             profiler: AwaitProfiler::new().armed(),
             last: Arc::default(),
             counts: None,
+            looked_at: Arc::default(),
         }
     }
 }
@@ -75,6 +108,38 @@ impl Waits {
             Err(ProfileError::Busy) => {}
             Err(error) => log_line::warn(&format!("Waits are not counted: {error}.")),
         }
+    }
+
+    /// Returns the waits of the last minutes. If the service has no waits counted, counting begins with the first question,
+    /// and ends once nobody has asked for half a minute.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the service counts waits of this profiler itself, or if no thread can be started.
+    pub(crate) fn recent(&self) -> Result<RecentWaits, EndpointError> {
+        self.recent_for(UNASKED)
+    }
+
+    fn recent_for(&self, patience: Duration) -> Result<RecentWaits, EndpointError> {
+        if let Some(counts) = &self.counts {
+            return Ok(counts.recent());
+        }
+        let mut looked_at = self.looked_at.lock();
+        if let Some((counts, asked)) = &mut *looked_at {
+            *asked = Instant::now();
+            return Ok(counts.recent());
+        }
+        let counts = match self.profiler.count_waits_holding(Names::permit) {
+            Ok(counts) => counts,
+            Err(ProfileError::Busy) => return Err(EndpointError::Busy("count of waits")),
+            Err(ProfileError::Thread(error)) => return Err(no_thread(&error)),
+            Err(other) => return Err(EndpointError::failed(other)),
+        };
+        let recent = counts.recent();
+        *looked_at = Some((counts, Instant::now()));
+        let ending = Arc::clone(&self.looked_at);
+        tokio::spawn(async move { ending.end_after(patience).await });
+        Ok(recent)
     }
 
     /// Returns the requests that passed the layer, for the metrics.
@@ -157,5 +222,26 @@ impl Names {
 impl Drop for Names {
     fn drop(&mut self) {
         memory_left::give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn waits_are_counted_only_while_somebody_asks_for_them() {
+        let waits = Waits::default();
+        let is_counting = || format!("{:?}", waits.profiler).contains("counting");
+        assert!(!is_counting());
+        let patience = Duration::from_millis(300);
+        for _ in 0..3 {
+            assert_eq!(waits.recent_for(patience).expect("a thread").waits, []);
+            assert!(is_counting());
+        }
+        while is_counting() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        waits.recent_for(patience).expect("it begins again");
     }
 }

@@ -3,7 +3,8 @@
 mod common;
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -115,6 +116,52 @@ fn a_pool_that_is_too_small_has_its_share_of_the_seconds_beside_other_instrument
     {
         assert!(line.is_ascii() && line.len() < 300, "{line}");
     }
+}
+
+static GATE: Semaphore = Semaphore::const_new(0);
+
+async fn at_the_gate() {
+    drop(GATE.acquire().await);
+}
+
+#[test]
+fn requests_of_the_last_minutes_are_at_their_lines_though_nothing_was_counted_before() {
+    let (_runtime, own, admin) = service(DebugEndpoints::new, |debug| {
+        let routes = Router::new().route("/gate", get(at_the_gate));
+        routes.layer(debug.layer())
+    });
+    let _waiting: Vec<_> = (0..7)
+        .map(|_| {
+            let mut stream = TcpStream::connect(own).expect("it listens");
+            write!(stream, "GET /gate HTTP/1.1\r\nHost: shop\r\n\r\n").expect("sent");
+            stream
+        })
+        .collect();
+    let mut lines = include_str!("counts.rs").lines();
+    let line = lines.position(|line| line.contains("drop(GATE.acquire()"));
+    let place = format!("tests/counts.rs:{})", line.expect("this function") + 1);
+    let end = Instant::now() + Duration::from_secs(100);
+    loop {
+        let answer = ask(admin, "/debug/await/recent");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let recent: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+        let band = &recent["bands"][0];
+        let is_named = band["place"]
+            .as_str()
+            .is_some_and(|one| one.contains("at_the_gate") && one.ends_with(&place));
+        let intervals = band["requests"].as_array().map_or(0, Vec::len);
+        let all = recent["samples"].as_u64().expect("a number");
+        if is_named && all > 30 {
+            assert_eq!(band["route"], "GET /gate");
+            assert_eq!(band["wait"], "limit");
+            assert_eq!(band["samples"], all, "there is no other place: {recent}");
+            assert_eq!(intervals, 60);
+            break;
+        }
+        assert!(Instant::now() < end, "{recent}");
+        thread::sleep(Duration::from_millis(300));
+    }
+    assert!(!ask(admin, "/metrics").text().contains("route_wait"));
 }
 
 #[test]

@@ -167,7 +167,24 @@ fn it_shows_the_service_and_what_a_look_says() {
         browser.wait_for(
             "[...document.querySelectorAll('#pictures img')].every((one) => one.naturalWidth > 0)",
         );
+        let captions = browser.text("#pictures");
+        assert!(captions.contains(" samples."), "{captions}");
     }
+    // Names of functions are looked up while somebody looks.
+    browser.wait_for("document.querySelector('#waits-body').innerText.includes('stuck_here')");
+    browser.wait_for("document.querySelectorAll('#waits-picture path').length >= 1");
+    let waits = browser.text("#waits");
+    assert!(
+        waits.contains("which/is/stuck") && waits.contains(" samples in "),
+        "{waits}"
+    );
+    browser.value("document.querySelector('#tasks').click()");
+    browser.wait_for("document.querySelector('#tasks').textContent === 'List them again'");
+    let tasks = browser.text("#tasks-result");
+    assert!(
+        tasks.contains("more accept or serve connections") || tasks.contains("debug = true"),
+        "{tasks}"
+    );
     let links =
         browser.value("[...document.querySelectorAll('#endpoints a')].map((one) => one.href)");
     let links: Vec<&str> = links

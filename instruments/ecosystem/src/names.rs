@@ -167,6 +167,8 @@ meanings! {
     Runtime = "runtime",
     /// Timer.
     Sleep = "sleep",
+    /// Code that accepts connections and serves their requests.
+    Server = "server",
     /// Code that wakes a set of futures because one of its members was woken.
     SetWaker = "set_waker",
     /// Handle of a spawned task.

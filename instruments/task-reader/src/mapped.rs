@@ -54,3 +54,24 @@ impl Drop for Mapped {
         unsafe { libc::munmap(self.start, self.length) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use super::*;
+
+    #[test]
+    fn the_file_of_the_program_that_runs_can_be_read_and_cannot_be_cut() {
+        let own = std::env::current_exe().expect("Linux");
+        let refused = OpenOptions::new()
+            .write(true)
+            .open(&own)
+            .expect_err("it runs");
+        assert_eq!(refused.kind(), io::ErrorKind::ExecutableFileBusy);
+        let mapped = Mapped::of(&File::open(own).expect("a file")).expect("memory");
+        assert_eq!(mapped.bytes().get(..4), Some(&b"\x7fELF"[..]));
+        mapped.give_back();
+        assert_eq!(mapped.bytes().get(..4), Some(&b"\x7fELF"[..]));
+    }
+}

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use ecosystem::PathMeaning;
 use serde::Serialize;
 
 use crate::model::{Certainty, Circle, Frame, Hold, Resource, Snapshot, Stage, State, Task, Wait};
@@ -61,6 +62,8 @@ pub struct Group {
     pub stayed: usize,
     /// State in the runtime.
     pub state: State,
+    /// True if they serve connections, whose requests are in their stacks, or accept them.
+    pub serves: bool,
     /// True for futures that their threads poll in `block_on`: they are no tasks, and have no numbers.
     pub in_block_on: bool,
     /// Future of the task.
@@ -273,6 +276,7 @@ impl Group {
             count: tasks.len(),
             stayed: stayed.count(),
             state: first.state,
+            serves: serves(first),
             in_block_on: first.in_block_on,
             future: first.future.clone(),
             begins: first.begins.clone(),
@@ -292,6 +296,19 @@ impl Group {
             not_seen: first.not_seen.clone(),
         })
     }
+}
+
+/// Returns whether a server's code is in the stack of a task.
+fn serves(task: &Task) -> bool {
+    let mut futures = task.frames.iter().map(|frame| &frame.future);
+    let is_server =
+        |name: &String| PathMeaning::Server.fits(path(name.trim_start_matches(['<', '&'])));
+    is_server(&task.future) || futures.any(is_server)
+}
+
+/// Returns a name without type parameters at its end.
+fn path(name: &str) -> &str {
+    name.split(['<', ' ']).next().unwrap_or(name)
 }
 
 /// Returns the lines that spawned tasks, if they are few.

@@ -383,8 +383,9 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         };
         // The place of a handle that was moved leads to memory that may be anything by now.
         let is_dropped = || {
+            let value = (handle.value, header.address);
             self.drops
-                .is_dropped(self.reading, handle.value, owners, between, self.last)
+                .is_dropped(self.reading, value, owners, between, self.last)
         };
         if state(self.reading, header) != State::Finished
             || !self.has_result(header)

@@ -145,6 +145,40 @@ fn the_seconds_of_each_route_go_to_what_it_waits_for() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs real stacks")]
+fn the_last_samples_are_kept_one_by_one_with_their_places() {
+    let profiler = AwaitProfiler::new().armed();
+    let counts = with_requests(&profiler, async || {
+        let (permit, mut counting, counts) = counting(&profiler, 1);
+        all_polled().await;
+        counting.sample(PERIOD);
+        step().await;
+        counting.count();
+        assert_eq!((counts.recent().waits, counts.recent().open), (vec![], 1));
+        for _ in 1..SAMPLES {
+            counting.sample(PERIOD);
+            step().await;
+            counting.count();
+        }
+        counting.look_up(&permit);
+        counting.count();
+        counts
+    });
+    let recent = counts.recent();
+    assert_eq!((recent.waits.len(), recent.open), (3_000, 0));
+    let mut places = HashMap::new();
+    for wait in recent.waits {
+        // This crate's own code is not the reader's, so the place is the function that is waited in.
+        let place = wait.place.expect("it waits");
+        let first = places.entry(wait.wait).or_insert_with(|| place.clone());
+        assert_eq!(*first, place);
+        assert!((wait.seconds - REQUESTS as f64 * 0.1).abs() < 1e-6);
+    }
+    assert_eq!(places.len(), 3, "{places:?}");
+    assert_eq!(&*places[&Some(WaitKind::Timer)], "tokio::time::Sleep");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs real stacks")]
 fn a_profile_and_counts_take_nothing_from_each_other() {
     let profiler = AwaitProfiler::new().armed();
     with_requests(&profiler, async || {

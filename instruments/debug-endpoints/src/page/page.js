@@ -151,6 +151,7 @@ function blocksOf(text) {
 
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 const whole = (value) => String(Math.round(value));
+const things = (number, one) => `${whole(number)} ${one}${number === 1 ? '' : 's'}`;
 const mebibytes = (value) => `${digits(value / 2 ** 20)} MiB`;
 function time(seconds) {
   if (seconds >= 1) return `${digits(seconds)} s`;
@@ -213,12 +214,13 @@ function draw(plot) {
   plot.figure.querySelector('.most').textContent = `at most ${show(most)}`;
 }
 
+function svg(name, attributes) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
 function figureOf(plot) {
-  const svg = (name, attributes) => {
-    const element = document.createElementNS('http://www.w3.org/2000/svg', name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    return element;
-  };
   const picture = svg('svg', { viewBox: '0 0 100 40', preserveAspectRatio: 'none', role: 'img' });
   picture.append(svg('line', { x1: 0, x2: 100, y1: 39, y2: 39 }), svg('polyline', {}));
   const caption = make('figcaption');
@@ -263,11 +265,136 @@ function showRoutes(samples) {
   at('routes-body').replaceChildren(...rows);
 }
 
+// --- Where requests are -------------------------------------------------------------------------------------------
+
+const OTHERS = 7; // class of the band that stands for all other places
+const HIGHEST = 94; // height of the most requests, below the marks of incidents
+
+async function loadWaits() {
+  const answer = await ask(`${BASE}await/recent`);
+  if (answer.ok) showWaits(await answer.json());
+}
+
+function showWaits(recent) {
+  const { bands, step, samples, open } = recent;
+  const intervals = bands.length ? bands[0].requests.length : 0;
+  const tops = new Array(intervals).fill(0);
+  for (const band of bands) band.requests.forEach((requests, at) => { tops[at] += requests; });
+  const most = Math.max(0, ...tops);
+  const picture = svg('svg', { viewBox: `0 0 ${intervals || 1} 100`, preserveAspectRatio: 'none', role: 'img' });
+  const says = bands.map((band) => `${nameOf(band)}: ${digits(band.now)}`).join('; ');
+  picture.setAttribute('aria-label', `Requests by place over ${recent.seconds / 60} minutes. Now: ${says || 'none'}`);
+  const from = new Array(intervals).fill(0);
+  bands.forEach((band, at) => {
+    let path = '';
+    band.requests.forEach((requests, interval) => {
+      if (requests <= 0) return;
+      const height = (HIGHEST * requests) / most;
+      // A little wider than an interval: no line of the background between two of them.
+      path += `M${interval} ${100 - from[interval]}v${-height}h1.01v${height}z`;
+      from[interval] += height;
+    });
+    picture.append(svg('path', { d: path, class: classOf(band, at) }));
+  });
+  for (const incident of incidents) picture.append(markOf(incident, recent, intervals));
+  const counted = Math.min(recent.counted_for, recent.seconds);
+  at('waits-most').textContent = `at most ${digits(most)} in flight, mean of ${step} seconds`;
+  at('waits-count').textContent = `${things(samples, 'sample')} in ${time(Math.round(counted))}` +
+    (open ? `, ${whole(open)} still without a place` : '');
+  at('waits-incidents').hidden = incidents.length === 0;
+  at('waits-picture').replaceChildren(picture);
+  at('waits-body').replaceChildren(...bands.map(rowOf));
+  at('waits').hidden = bands.length === 0 && open === 0 && counted < step;
+}
+
+/** Makes the mark of an incident: as long as it was, and a twelfth of an interval at least. */
+function markOf(incident, recent, intervals) {
+  const from = intervals - (Date.now() - beganAt(incident)) / 1000 / recent.step;
+  const width = Math.max(incident.seconds / recent.step, 1 / 12);
+  return svg('rect', { x: from, y: 0, width: Math.min(width, intervals - from), height: 4, class: 'incident' });
+}
+
+function classOf(band, at) {
+  return `band-${band.route === null ? OTHERS : at}`;
+}
+
+function nameOf(band) {
+  if (band.route === null) return 'all other places';
+  return `${band.place ?? band.wait} (${band.route})`;
+}
+
+function rowOf(band, at) {
+  const key = svg('svg', { viewBox: '0 0 1 1', class: 'key', 'aria-hidden': 'true' });
+  key.append(svg('rect', { width: 1, height: 1, class: classOf(band, at) }));
+  const place = make('th', '', { scope: 'row' });
+  place.append(key, band.route === null ? 'all other places' : band.place ?? `(${band.wait})`);
+  const row = make('tr');
+  row.append(place, make('td', digits(band.now), { className: 'number' }));
+  row.append(make('td', whole(band.samples_now), { className: 'number' }));
+  row.append(make('td', (band.wait ?? '').replace(/_/g, ' ')), make('td', band.route ?? ''));
+  return row;
+}
+
+// --- Tasks that are no requests -----------------------------------------------------------------------------------
+
+async function listTasks() {
+  const [button, result] = [at('tasks'), at('tasks-result')];
+  button.disabled = true;
+  result.replaceChildren(make('p', 'Reading the tasks.'));
+  try {
+    const answer = await ask(`${BASE}tasks?format=json`);
+    if (answer.ok) result.replaceChildren(...tasksOf(await answer.json()));
+    else result.replaceChildren(make('p', await answer.text()));
+  } catch (error) {
+    if (!(error instanceof Locked)) result.replaceChildren(make('p', `No answer: ${error.message}`, { className: 'bad' }));
+  } finally {
+    Object.assign(button, { disabled: false, textContent: 'List them again' });
+  }
+}
+
+function tasksOf(report) {
+  const shown = report.groups.filter((group) => !group.serves);
+  let [number, serving] = [0, 0];
+  for (const group of report.groups) {
+    if (group.serves) serving += group.count;
+    else number += group.count;
+  }
+  const when = new Date().toLocaleTimeString();
+  const parts = [make('p', `${things(number, 'task')} at ${when}; ${whole(serving)} more accept or serve connections.`)];
+  for (const circle of report.circles) {
+    const tasks = circle.links.map((link) => `task ${link.task.id} (${short(link.task.future)})`).join(', ');
+    parts.push(make('p', `${circle.is_certain ? 'Deadlock' : 'Probable deadlock'}: ${tasks} wait for each other.`, { className: 'bad' }));
+  }
+  for (const group of shown) {
+    const waits = group.stack.flatMap((level) => level.waits.map((wait) => wait.waits_for));
+    const last = group.stack.findLast((level) => level.line)?.line;
+    const card = make('details', '', { className: 'card' });
+    const says = waits.length ? `waiting for ${waits.join(', and for ')}` : group.state;
+    card.append(make('summary', `${whole(group.count)}: ${short(group.future)}, ${says}${last ? ` at ${last.file}:${last.line}` : ''}`));
+    const levels = make('ul');
+    for (const level of group.stack) {
+      const line = level.line ? ` (${level.line.file}:${level.line.line})` : '';
+      const holds = level.holds.map((held) => `; holds ${held.holds} (${held.variable})`).join('');
+      levels.append(make('li', `${short(level.future)}${line}${holds}`));
+    }
+    card.append(levels);
+    parts.push(card);
+  }
+  if (report.not_seen.length) parts.push(make('p', `Not seen: ${report.not_seen.join(' ')}`, { className: 'quiet' }));
+  return parts;
+}
+
+/** Returns the beginning of a long name. */
+function short(name) {
+  return name.length > 120 ? `${name.slice(0, 119)}…` : name;
+}
+
 // --- Polls, while the page is visible -----------------------------------------------------------------------------
 
 let timer = 0;
 let polling = Promise.resolve();
 let hasIncidents = true;
+let incidents = [];
 
 async function poll() {
   try {
@@ -278,6 +405,7 @@ async function poll() {
     for (const plot of PLOTS) addPoint(plot, samples, now);
     showRoutes(samples);
     if (hasIncidents) await loadIncidents();
+    await loadWaits();
     at('state').textContent = 'Live.';
   } catch (error) {
     if (error instanceof Locked) return;
@@ -321,7 +449,8 @@ async function loadPictures() {
     if (picture.url) URL.revokeObjectURL(picture.url);
     picture.url = URL.createObjectURL(await answer.blob());
     const figure = make('figure', '', { className: 'picture' });
-    const caption = make('figcaption', `${picture.title}. `);
+    const samples = things(Number(answer.headers.get('X-Samples')), 'sample');
+    const caption = make('figcaption', `${picture.title}: ${samples}. `);
     caption.append(link(picture.path, 'Open it to zoom'));
     figure.append(caption, make('img', '', { src: picture.url, alt: `Flamegraph: ${picture.title}` }));
     figures.push(figure);
@@ -334,7 +463,7 @@ async function loadIncidents() {
   const answer = await ask(`${BASE}incidents?format=json`);
   hasIncidents = answer.ok;
   if (!answer.ok) return;
-  const incidents = await answer.json();
+  incidents = await answer.json();
   const text = JSON.stringify(incidents);
   at('incidents').hidden = false;
   // Open stacks stay open while nothing is new.
@@ -344,8 +473,12 @@ async function loadIncidents() {
   at('incidents-list').replaceChildren(...(cards.length ? cards : [make('p', 'None since the start.')]));
 }
 
+function beganAt(incident) {
+  return new Date(typeof incident.at === 'number' ? incident.at * 1000 : incident.at);
+}
+
 function cardOf(incident) {
-  const began = new Date(typeof incident.at === 'number' ? incident.at * 1000 : incident.at);
+  const began = beganAt(incident);
   const when = Number.isNaN(began.getTime()) ? String(incident.at) : began.toLocaleString();
   const card = make('div', '', { className: 'card' });
   const kind = String(incident.kind).replace(/_/g, ' ');
@@ -398,4 +531,5 @@ async function enter() {
 }
 
 at('look').addEventListener('click', look);
+at('tasks').addEventListener('click', listTasks);
 enter();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _, Seek as _};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{self, AssertUnwindSafe};
@@ -24,18 +24,59 @@ struct Code {
     offset: u64,
     /// Path in the process's own file system; empty for code that was made in memory.
     name: String,
-    /// The file, held open: nothing leads to it once the process has ended, and another may take its place.
+    /// The file, held open: nothing leads to it once the process has ended, and another may take its place. None if it
+    /// cannot be read.
     file: Option<ProgramFile>,
+    /// The same as the symbolizer reads it, once it was asked for.
+    source: Option<Copied>,
 }
 
 impl Code {
+    fn new(part: &Part<'_>, file: Option<ProgramFile>) -> Self {
+        Self {
+            start: part.start,
+            end: part.end,
+            offset: part.offset,
+            name: part.name.to_owned(),
+            file,
+            source: None,
+        }
+    }
+
     /// Returns the file for the symbolizer, if there is one that can be read.
-    fn source(&self) -> Option<Elf> {
-        let program = self.file.as_ref()?;
-        let mut source = Elf::new(format!("/proc/self/fd/{}", program.file.as_raw_fd()));
-        // The symbolizer opens whatever a file names, which may be a pipe.
-        source.debug_syms = !program.has_links || is_trusted(&program.file);
+    fn source(&mut self) -> Option<Elf> {
+        if self.source.is_none() {
+            self.source = Copied::of(self.file.as_ref()?).ok();
+        }
+        let Some(copied) = &self.source else {
+            self.file = None;
+            return None;
+        };
+        let mut source = Elf::new(format!("/proc/self/fd/{}", copied.program.file.as_raw_fd()));
+        source.debug_syms = copied.may_lead_on;
         Some(source)
+    }
+}
+
+/// Copy of a program's file. The symbolizer maps files into memory, and reading a mapped file that somebody cuts meanwhile
+/// would end this program. Nobody else has this copy, and its headers are checked as those of the file were.
+struct Copied {
+    program: ProgramFile,
+    /// True if the symbolizer may open what the file names: it opens anything, which may be a pipe.
+    may_lead_on: bool,
+}
+
+impl Copied {
+    fn of(program: &ProgramFile) -> io::Result<Self> {
+        let (mut file, mut copy) = (&program.file, tempfile::tempfile()?);
+        file.rewind()?;
+        // It may have grown since its size was checked.
+        io::copy(&mut file.take(file.metadata()?.len()), &mut copy)?;
+        let copied = ProgramFile::open(format!("/proc/self/fd/{}", copy.as_raw_fd()))?;
+        Ok(Self {
+            may_lead_on: !copied.has_links || is_trusted(&program.file),
+            program: copied,
+        })
     }
 }
 
@@ -135,13 +176,8 @@ impl OtherNames {
                     name => process.path("root") + name,
                 };
                 let is_file = part.name.starts_with('/');
-                code.push(Code {
-                    start: part.start,
-                    end: part.end,
-                    offset: part.offset,
-                    name: part.name.to_owned(),
-                    file: is_file.then(|| ProgramFile::open(&path).ok()).flatten(),
-                });
+                let file = is_file.then(|| ProgramFile::open(&path).ok()).flatten();
+                code.push(Code::new(&part, file));
             }
         }
         Self {
@@ -163,7 +199,8 @@ impl OtherNames {
 impl Names for OtherNames {
     fn functions(&mut self, address: usize) -> Vec<NamedFrame> {
         let address = address as u64;
-        let Some(code) = self.code_at(address) else {
+        let mut all = self.code.iter_mut();
+        let Some(code) = all.find(|code| (code.start..code.end).contains(&address)) else {
             return Vec::new();
         };
         let (source, input) = if code.name.starts_with('/') {
@@ -188,10 +225,7 @@ impl Names for OtherNames {
         }
         // The file is damaged. What the symbolizer knows of it may be damaged now, too.
         self.symbolizer = Symbolizer::new();
-        let mut code = self.code.iter_mut();
-        if let Some(code) = code.find(|code| (code.start..code.end).contains(&address)) {
-            code.file = None;
-        }
+        (code.file, code.source) = (None, None);
         Vec::new()
     }
 
@@ -299,6 +333,36 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn a_program_that_is_cut_while_it_is_looked_at_keeps_its_names() {
+        let own = std::env::current_exe().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        fs::copy(&own, &program).unwrap();
+        let maps = maps::read(Process::this());
+        let mut parts = maps.lines().filter_map(Part::parse);
+        let is_code =
+            |part: &Part<'_>| part.permissions.contains('x') && own == Path::new(part.name);
+        let part = parts.find(is_code).unwrap();
+        let mut names = OtherNames {
+            process: Process::this(),
+            symbolizer: Symbolizer::new(),
+            code: vec![Code::new(&part, ProgramFile::open(&program).ok())],
+            made: None,
+            program: part.name.to_owned(),
+            name: String::new(),
+        };
+        let mut name_of = |address: usize| {
+            let functions = names.functions(address);
+            functions.first().expect("it has a name").function.clone()
+        };
+        assert!(name_of(is_trusted as *const () as usize).contains("is_trusted"));
+        // Libraries and programs that do not run any more can be cut, and so can any file from another machine.
+        fs::File::create(&program).unwrap();
+        let other = file_name as *const () as usize;
+        assert!(name_of(other).contains("file_name"));
+    }
 
     #[test]
     fn names_of_code_that_was_made_in_memory_come_from_plain_files_of_bounded_size_only() {

@@ -9,12 +9,32 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::any;
+use hyper::body::Incoming;
+use tower_service::Service;
 
+use super::DebugEndpoints;
 use crate::answer::Answer;
-use crate::debug_endpoints::DebugEndpoints;
 use crate::endpoints;
 use crate::guard::Guard;
 use crate::shared::Shared;
+
+/// Settings for axum.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OnAxum {
+    trusts_loopback: bool,
+    /// Endpoints that the service adds.
+    further: Router,
+}
+
+impl OnAxum {
+    /// Answers a request for a path that none of our endpoints has.
+    pub(super) async fn answer(&self, request: http::Request<Incoming>) -> Response {
+        match self.further.clone().call(request).await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        }
+    }
+}
 
 /// Answers a request to the router.
 async fn ask(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
