@@ -81,7 +81,7 @@ fn show(options: &Observe, record: &Record) -> Result<Exit, CliError> {
         Format::Json => {
             eprintln!("{text}");
             let local = |name| record.variant(name).and_then(Variant::local_loads);
-            json::print(&serde_json::json!({
+            let result = serde_json::json!({
                 "chapter": options.chapter,
                 "verdict": kind,
                 "reason": reason,
@@ -92,7 +92,8 @@ fn show(options: &Observe, record: &Record) -> Result<Exit, CliError> {
                     "solution": local(fix),
                 },
                 "record": record,
-            }))?;
+            });
+            json::print_as("numa_proof", &result)?;
         }
     }
     Ok(match kind {

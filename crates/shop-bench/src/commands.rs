@@ -51,7 +51,7 @@ pub fn run(cli: Cli) -> Result<Exit, CliError> {
 fn status(shop: &Shop, format: Format) -> Result<Exit, CliError> {
     let history = shop.history()?;
     match format {
-        Format::Json => json::print(&history)?,
+        Format::Json => json::print_all("run", history.runs())?,
         Format::Human => print!("{history}"),
     }
     Ok(Exit::Good)

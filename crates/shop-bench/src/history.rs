@@ -14,10 +14,8 @@ use crate::reading::read_if_there;
 const WIDTH: u32 = 40;
 
 /// All scores that were kept, the first one first.
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
+#[derive(Debug)]
 pub struct History {
-    #[serde(skip)]
     file: PathBuf,
     runs: Vec<Run>,
 }
@@ -60,6 +58,11 @@ impl History {
             file: file.to_owned(),
             runs,
         })
+    }
+
+    /// Returns all that was kept.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
     }
 
     /// Keeps one more.

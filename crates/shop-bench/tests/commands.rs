@@ -1,5 +1,7 @@
 //! The ticket shop of a workshop: put back without a loss, and scored.
 
+#[path = "../../workshop/tests/commands/results.rs"]
+mod results;
 mod workshop;
 
 use terminal::testing::{Ran, git, names};
@@ -139,6 +141,7 @@ fn a_broken_contract_is_a_0_in_the_history_beside_the_earlier_scores() {
         git(&workshop.path(""), &["rev-parse", "--short", "HEAD"]),
         runs[1]["commit"].as_str().unwrap()
     );
+    results::described(&workshop.run("--format json").json());
     let said = workshop.run("").good();
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[0].contains("abc+      7.5  (7.0 to 8.0)"), "{said}");

@@ -8,119 +8,18 @@ use std::net::TcpStream;
 use axum::Router;
 use axum::routing::get;
 use common::ask;
+use common::schema::{check_all, wrong_in};
 use debug_endpoints::DebugEndpoints;
 use diagnosis::{Evidence, Report};
-use serde_json::{Map, Value};
-
-/// Every keyword that the schema may use: those that [`check`] knows, and those that only describe.
-const KEYWORDS: &[&str] = &[
-    "$defs",
-    "$ref",
-    "$schema",
-    "description",
-    "enum",
-    "items",
-    "minimum",
-    "properties",
-    "required",
-    "title",
-    "type",
-];
+use serde_json::Value;
 
 const LOOK: &str = include_str!("../look.schema.json");
 const TASKS: &str = include_str!("../tasks.schema.json");
 
-/// Adds what is wrong with `value` to `wrong`, each with the path to it. A key that is not described is wrong here,
-/// though the schema allows it: readers ignore what a later version adds.
-fn check(schema: &Value, root: &Value, value: &Value, path: &str, wrong: &mut Vec<String>) {
-    let schema = match schema["$ref"].as_str() {
-        Some(reference) => root
-            .pointer(reference.trim_start_matches('#'))
-            .expect("a definition"),
-        None => schema,
-    };
-    let types: Vec<&str> = match &schema["type"] {
-        Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
-        one => one.as_str().into_iter().collect(),
-    };
-    if !types.iter().any(|name| is_of(value, name)) {
-        wrong.push(format!("{path}: {value} is none of {types:?}"));
-    }
-    if let Some(allowed) = schema["enum"].as_array()
-        && !allowed.contains(value)
-    {
-        wrong.push(format!("{path}: {value} is none of {allowed:?}"));
-    }
-    if let (Some(least), Some(number)) = (schema["minimum"].as_f64(), value.as_f64())
-        && number < least
-    {
-        wrong.push(format!("{path}: {number} is below {least}"));
-    }
-    for item in value.as_array().into_iter().flatten() {
-        check(&schema["items"], root, item, &format!("{path}[]"), wrong);
-    }
-    let Some(object) = value.as_object() else {
-        return;
-    };
-    for required in schema["required"].as_array().into_iter().flatten() {
-        if !object.contains_key(required.as_str().unwrap_or_default()) {
-            wrong.push(format!("{path}: {required} is missing"));
-        }
-    }
-    for (key, value) in object {
-        match schema["properties"].get(key) {
-            Some(described) => check(described, root, value, &format!("{path}.{key}"), wrong),
-            None => wrong.push(format!("{path}.{key} is not in the schema")),
-        }
-    }
-}
-
-fn parsed(schema: &str) -> Value {
-    serde_json::from_str(schema).expect("JSON")
-}
-
-fn is_of(value: &Value, name: &str) -> bool {
-    match name {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "null" => value.is_null(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        _ => false,
-    }
-}
-
-fn wrong_in(schema: &str, value: &Value) -> Vec<String> {
-    let (schema, mut wrong) = (parsed(schema), Vec::new());
-    check(&schema, &schema, value, "", &mut wrong);
-    wrong
-}
-
-/// Checks that a schema uses known keywords alone, and describes itself.
-fn check_keywords(schema: &Map<String, Value>, path: &str) {
-    for (keyword, value) in schema {
-        assert!(KEYWORDS.contains(&keyword.as_str()), "{path}: {keyword}");
-        match keyword.as_str() {
-            "properties" | "$defs" => {
-                for (name, inner) in value.as_object().expect("an object") {
-                    let inner = inner.as_object().expect("an object");
-                    let is_told = inner.contains_key("description") || inner.contains_key("$ref");
-                    assert!(is_told, "{path}/{name} has no description");
-                    check_keywords(inner, &format!("{path}/{name}"));
-                }
-            }
-            "items" => check_keywords(value.as_object().expect("an object"), path),
-            _ => {}
-        }
-    }
-}
-
 #[test]
 fn the_schemas_use_what_this_test_checks_and_describe_each_key() {
     for schema in [LOOK, TASKS] {
-        check_keywords(parsed(schema).as_object().expect("an object"), "");
+        check_all(schema);
     }
 }
 
@@ -143,7 +42,7 @@ fn answers_of_look_are_as_described() {
     };
     // Of an idle service, and of one that is stuck, which has a finding.
     let idle = look();
-    assert_eq!(wrong_in(LOOK, &idle), Vec::<String>::new());
+    assert_eq!(wrong_in(LOOK, "#", &idle), Vec::<String>::new());
     let _held = LOCK.blocking_lock();
     let mut stuck = Vec::new();
     for _ in 0..5 {
@@ -153,12 +52,12 @@ fn answers_of_look_are_as_described() {
     }
     ask(own, "/at-once");
     let found = look();
-    assert_eq!(wrong_in(LOOK, &found), Vec::<String>::new());
+    assert_eq!(wrong_in(LOOK, "#", &found), Vec::<String>::new());
     // Its evidence can be judged elsewhere, to the same.
     let evidence = ask(admin, "/debug/look?seconds=1&format=evidence");
     let evidence = Evidence::from_file(&evidence.text()).expect("evidence");
     let again = serde_json::to_value(Report::new(&evidence).with_text()).expect("JSON");
-    assert_eq!(wrong_in(LOOK, &again), Vec::<String>::new());
+    assert_eq!(wrong_in(LOOK, "#", &again), Vec::<String>::new());
     for list in ["findings", "waits"] {
         assert_eq!(again[list][0]["kind"], found[list][0]["kind"], "{again}");
     }
@@ -176,12 +75,12 @@ fn answers_of_look_are_as_described() {
     ] {
         let mut damaged = found.clone();
         damaged[key] = bad;
-        assert!(!wrong_in(LOOK, &damaged).is_empty(), "{key} passes");
+        assert!(!wrong_in(LOOK, "#", &damaged).is_empty(), "{key} passes");
     }
     let mut without = found.clone();
     without.as_object_mut().expect("an object").remove("text");
     assert_eq!(
-        wrong_in(LOOK, &without),
+        wrong_in(LOOK, "#", &without),
         Vec::<String>::new(),
         "duel's has no text"
     );
@@ -211,16 +110,16 @@ fn answers_of_tasks_are_as_described() {
     let Some(idle) = tasks() else {
         return;
     };
-    assert_eq!(wrong_in(TASKS, &idle), Vec::<String>::new());
+    assert_eq!(wrong_in(TASKS, "#", &idle), Vec::<String>::new());
     // With two tasks that wait for each other, every part of the answer has something.
     common::deadlock(&runtime);
     let stuck = tasks().expect("it had types before");
-    assert_eq!(wrong_in(TASKS, &stuck), Vec::<String>::new());
+    assert_eq!(wrong_in(TASKS, "#", &stuck), Vec::<String>::new());
     assert!(
         stuck["circles"][0]["links"][0]["held_by"][0]["line"].is_object(),
         "{stuck}"
     );
     let mut damaged = stuck.clone();
     damaged["groups"][0]["state"] = Value::from("asleep");
-    assert!(!wrong_in(TASKS, &damaged).is_empty());
+    assert!(!wrong_in(TASKS, "#", &damaged).is_empty());
 }

@@ -74,7 +74,7 @@ pub(crate) fn print(
 ) -> Result<Exit, CliError> {
     let outside = Outside::new(seen, tasks);
     match format {
-        Format::Json => json::print(&outside)?,
+        Format::Json => json::print_as("process", &outside)?,
         // A program must not control the reader's terminal by its names.
         Format::Human => println!("{}", printable(outside.to_string().trim_end())),
     }

@@ -87,7 +87,7 @@ pub(crate) fn print(evidence: &Evidence, format: Format) -> Result<Exit, CliErro
     }
     let report = Report::new(evidence);
     match format {
-        Format::Json => json::print(&report.with_text())?,
+        Format::Json => json::print_as("look", &report.with_text())?,
         // A file must not control the reader's terminal.
         Format::Human => println!("{}", printable(report.to_string().trim_end())),
     }

@@ -99,7 +99,7 @@ pub fn run(
         (before, here),
     );
     match format {
-        Format::Json => json::print(&comparison)?,
+        Format::Json => json::print_as("comparison", &comparison)?,
         Format::Human => println!("{}", comparison.text()),
     }
     Ok(match verdict.kind {

@@ -85,7 +85,7 @@ pub fn run(
     let score = measure(&built, &payments, length, true, interrupt)?;
     attempt.keep(Some(score.clone()))?;
     match format {
-        Format::Json => json::print(&score)?,
+        Format::Json => json::print_as("score", &score)?,
         Format::Human => print(&score, before.last_score())?,
     }
     Ok(Exit::Good)

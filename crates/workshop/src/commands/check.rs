@@ -62,18 +62,21 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
     note_others(&checked);
     let grade = &checked.grade;
     match format {
-        Format::Json => json::print(&Report {
-            chapter: number,
-            variant,
-            verdict: grade.kind,
-            reason: &grade.reason,
-            detail: grade.detail.as_deref(),
-            contract: &grade.contract,
-            claims: grade.findings.iter().map(ClaimSummary::from).collect(),
-            exercise: &checked.exercise,
-            also_changed: &checked.also_changed,
-            seconds: checked.seconds,
-        })?,
+        Format::Json => json::print_as(
+            "check",
+            &Report {
+                chapter: number,
+                variant,
+                verdict: grade.kind,
+                reason: &grade.reason,
+                detail: grade.detail.as_deref(),
+                contract: &grade.contract,
+                claims: grade.findings.iter().map(ClaimSummary::from).collect(),
+                exercise: &checked.exercise,
+                also_changed: &checked.also_changed,
+                seconds: checked.seconds,
+            },
+        )?,
         Format::Human => print(number, variant, grade),
     }
     Ok(match grade.kind {

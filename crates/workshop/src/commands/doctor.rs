@@ -105,7 +105,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
         findings.extend(perf());
     }
     match format {
-        Format::Json => json::print(&findings)?,
+        Format::Json => json::print_all("finding", &findings)?,
         Format::Human => print(&findings),
     }
     let required = findings.iter().any(|f| f.state == State::Required);

@@ -40,12 +40,15 @@ pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Ex
         None => seen,
     };
     match format {
-        Format::Json => json::print(&Report {
-            chapter: number,
-            seen,
-            total: hints.len(),
-            hints: asked,
-        })?,
+        Format::Json => json::print_as(
+            "hint",
+            &Report {
+                chapter: number,
+                seen,
+                total: hints.len(),
+                hints: asked,
+            },
+        )?,
         Format::Human => print(number, asked, hints.len()),
     }
     progress_file::remember(&workshop, number, |progress| {

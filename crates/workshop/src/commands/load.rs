@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     };
     drop((server, terminal));
     match options.output.format {
-        Format::Json => json::print(&outcome)?,
+        Format::Json => json::print_as("chapter_load", &outcome)?,
         Format::Human => {
             println!("{name} at {target}: {}", scenario.in_words());
             print!("{}", figures_of(&outcome));

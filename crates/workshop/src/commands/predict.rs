@@ -109,11 +109,12 @@ fn show(workshop: &Workshop, chapter: &Chapter, format: Format) -> Result<(), Cl
     let file = chapter.file()?;
     let cause = file.claims.root_cause().label();
     if format == Format::Json {
-        return json::print(&Report {
+        let report = Report {
             chapter: number,
             root_cause: cause,
             predictions: &predictions,
-        });
+        };
+        return json::print_as("prediction", &report);
     }
     let Some(last) = predictions.last() else {
         println!(

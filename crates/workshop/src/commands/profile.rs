@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
 
 fn print(report: &Report, format: Format) -> Result<(), CliError> {
     if format == Format::Json {
-        return json::print(report);
+        return json::print_as("profile", report);
     }
     println!("{}", report.most);
     for file in &report.files {

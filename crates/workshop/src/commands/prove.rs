@@ -131,8 +131,8 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     }
     if options.output.format == Format::Json {
         match &all[..] {
-            [one] => json::print(one)?,
-            several => json::print(&several)?,
+            [one] => json::print_as("proof", one)?,
+            several => json::print_all("proof", several)?,
         }
     }
     Ok(all.iter().map(Proved::exit).max().unwrap_or(Exit::Good))

@@ -54,7 +54,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
         .collect::<Result<_, _>>()?;
     let next = next(&chapters, book_command(&Tools::of(&workshop)));
     match format {
-        Format::Json => json::print(&Report { chapters, next })?,
+        Format::Json => json::print_as("status", &Report { chapters, next })?,
         Format::Human => {
             println!("A profiling workshop for Rust web services\n");
             for status in &chapters {

@@ -12,7 +12,7 @@ pub(crate) fn run(of: Option<Of>, format: Format) -> Result<Exit, CliError> {
     let git = Git::at(workshop.root())?;
     let branches = steps::write(&git, of)?;
     match format {
-        Format::Json => json::print(&branches)?,
+        Format::Json => json::print_all("branch", &branches)?,
         Format::Human => print(&branches),
     }
     Ok(Exit::Good)

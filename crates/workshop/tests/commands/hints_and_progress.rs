@@ -1,5 +1,6 @@
 //! Hints one at a time, and what is remembered of them.
 
+use crate::results::described;
 use crate::workshop::{CHAPTER, Workshop};
 #[cfg(unix)]
 use terminal::testing::Ran;
@@ -17,10 +18,11 @@ fn hints_come_one_at_a_time_and_then_the_solution() {
     let none = workshop.run("hint 1").good();
     assert!(none.contains("--upto 2"), "{none}");
     let again = workshop.run("hint 1 --upto 1 --format json").json();
+    described(&again);
     assert_eq!(
         again,
         serde_json::json!({
-            "chapter": 1, "seen": 2, "total": 2,
+            "schema": "hint/1", "chapter": 1, "seen": 2, "total": 2,
             "hints": [{"number": 1, "title": "One?", "text": "Look."}],
         })
     );
@@ -111,6 +113,7 @@ fn verdicts_show_in_the_overview_and_go_stale_with_an_edit() {
             "proof": {"kind": "proved", "reason": "seen", "at": "2026-01-01T00:00:00Z"}}}}"#,
     );
     let said = workshop.run("--format json").json();
+    described(&said);
     let chapter = &said["chapters"][0];
     assert_eq!(chapter["check"], "failed");
     assert_eq!(chapter["proof"], "proved");
@@ -135,6 +138,7 @@ fn predictions_are_kept_and_shown() {
     workshop.run("hint 1").good();
     workshop.run("predict 1 --gain 20").good();
     let said = workshop.run("predict 1 --format json").json();
+    described(&said);
     let gains: Vec<_> = said["predictions"]
         .as_array()
         .unwrap()

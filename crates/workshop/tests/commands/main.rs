@@ -8,6 +8,7 @@ mod hints_and_progress;
 mod numa;
 mod own_service;
 mod reset_and_solution;
+mod results;
 mod setup_and_doctor;
 mod step_branches;
 #[cfg(unix)]

@@ -42,6 +42,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 fn the_doctor_names_rust_and_what_is_missing() {
     let workshop = Workshop::new();
     let said = workshop.run("doctor --format json").json();
+    crate::results::described(&said);
     let finding = |name: &str| {
         let findings = said.as_array().unwrap().iter();
         findings

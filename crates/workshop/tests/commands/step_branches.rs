@@ -178,6 +178,7 @@ fn a_chapter_that_is_named_gets_its_branch_alone() {
 fn the_same_input_gives_the_same_commits_everywhere() {
     let workshop = committed();
     let first = workshop.run("steps --format json").json();
+    crate::results::described(&first);
     assert_eq!(first[0]["change"], "created");
     assert_eq!(first[0]["steps"][1]["commit"], tip(&workshop));
     let again = workshop.run("steps --format json").json();

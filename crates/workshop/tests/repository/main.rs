@@ -21,6 +21,8 @@ mod own_service;
 mod pages;
 mod parts;
 mod records;
+#[path = "../commands/results.rs"]
+mod results;
 #[cfg(unix)]
 mod running;
 mod steps;

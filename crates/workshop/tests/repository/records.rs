@@ -7,7 +7,10 @@ use course::bench::provenance;
 use course::measurement::claim::SOLUTION;
 use course::measurement::record::Inputs;
 use course::report::capture::Capture;
+use course::report::summary::Summary;
+use serde_json::json;
 
+use crate::results::described;
 use crate::{chapters, root, tell};
 
 /// Lists the tables below a folder of records.
@@ -33,6 +36,17 @@ fn no_record_names_code_that_nobody_has() {
             "{}: a record of files that were never committed; make it again: cargo workshop capture --all",
             table.display()
         );
+    }
+}
+
+#[test]
+fn proofs_for_scripts_have_the_form_that_is_described() {
+    for (number, _) in chapters() {
+        let capture = Capture::read(&root().join(format!("flamegraphs/chapter{number}"))).unwrap();
+        let summary = Summary::new(&capture.record, &capture.analysis(), 60.0, None);
+        let mut proof = serde_json::to_value(summary).unwrap();
+        proof["schema"] = json!("proof/1");
+        described(&proof);
     }
 }
 

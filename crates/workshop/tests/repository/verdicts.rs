@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use course::measurement::claim::Quantity;
 use serde_json::Value;
 
+use crate::results::described;
 use crate::{cargo, chapters, json, tell, turn};
 
 /// Chapters that a push grades: a lock, the reactor's CPU and blocking threads. The others compile more crates, and the
@@ -102,6 +103,9 @@ pub(crate) fn ask(words: &str, with: impl Fn(&mut Command)) -> Value {
         let mut cargo = cargo(&format!("workshop {words}"));
         with(&mut cargo);
         said = json(&mut cargo);
+        if !said.is_null() {
+            described(&said);
+        }
         if verdict(&said) != "invalid" {
             break;
         }

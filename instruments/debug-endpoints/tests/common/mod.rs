@@ -1,6 +1,8 @@
 //! Requests over TCP, as anybody could send them.
 #![allow(dead_code)] // Not every test needs all of it.
 
+pub(crate) mod schema;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
