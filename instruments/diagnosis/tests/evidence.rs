@@ -2,7 +2,7 @@
 //!
 //! `tests/evidence/README.md` says how each was judged. `UPDATE_EXPECT=1 cargo test -p duel-diagnosis --test evidence` writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use diagnosis::{Evidence, Finding, Level, Report};
 use flate2::read::GzDecoder;
+use serde::Deserialize;
 
 /// Findings at the head of a report among which the fault has to be.
 const FIRST: usize = 3;
@@ -76,14 +77,31 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Reads recorded evidence, such as `nagle.faulty.json.gz`.
-fn read(file: &Path) -> Evidence {
+/// Where and of what evidence was recorded.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Recorded {
+    machine: String,
+    commit: String,
+}
+
+#[derive(Deserialize)]
+struct Mark {
+    #[serde(default)]
+    recorded: Recorded,
+}
+
+/// Reads recorded evidence, such as `nagle.faulty-1.json.gz`, with its mark.
+fn read(file: &Path) -> (Evidence, Recorded) {
     let mut text = String::new();
     let packed = File::open(file).expect("a file");
     GzDecoder::new(packed)
         .read_to_string(&mut text)
         .expect("packed text");
-    Evidence::from_file(&text).unwrap_or_else(|why| panic!("{}: {why}", file.display()))
+    let mark: Mark = serde_json::from_str(&text).expect("JSON");
+    let evidence = Evidence::from_file(&text);
+    let evidence = evidence.unwrap_or_else(|why| panic!("{}: {why}", file.display()));
+    (evidence, mark.recorded)
 }
 
 /// Returns the findings of a report in the order in which it prints them.
@@ -151,9 +169,13 @@ fn recorded_evidence_is_judged_as_the_page_says() {
     let mut rows = Vec::new();
     let mut counts: BTreeMap<Outcome, usize> = BTreeMap::new();
     let mut words = Vec::new();
+    let mut machines: BTreeSet<String> = BTreeSet::new();
     for case in cases() {
         for (version, is_fixed, file) in recorded(&case.program) {
-            let evidence = read(&file);
+            let (evidence, recorded) = read(&file);
+            if !recorded.machine.is_empty() {
+                machines.insert(recorded.machine);
+            }
             let report = Report::new(&evidence);
             let outcome = case.outcome(&report, is_fixed);
             *counts.entry(outcome).or_default() += 1;
@@ -163,8 +185,8 @@ fn recorded_evidence_is_judged_as_the_page_says() {
             let first = told(&report).first().map_or("–", |finding| finding.kind);
             let others = evidence.cpus_of_others.unwrap_or_default();
             rows.push(format!(
-                "| `{}` | {version} | {} | {first} | {outcome} | {others:.1} of {} |\n",
-                case.program, case.kind, evidence.cpus
+                "| `{}` | {version} | {} | {first} | {outcome} | {others:.1} of {} | {} |\n",
+                case.program, case.kind, evidence.cpus, recorded.commit
             ));
         }
     }
@@ -185,14 +207,16 @@ fn recorded_evidence_is_judged_as_the_page_says() {
          These services were known when the rules were mended, so this is no error rate for yours. Of fourteen services that the rules\n\
          had not seen (commit 870aadb7), a stranger counted: named 7, in part 4, nothing 1, misled 2; of the fourteen without the fault\n\
          3 accused.\n\n\
-         | service | recorded | fault | first finding | outcome | CPUs of other programs |\n\
-         | --- | --- | --- | --- | --- | --- |\n{}",
+         Recorded on: {}. Rows without a commit are older.\n\n\
+         | service | recorded | fault | first finding | outcome | CPUs of other programs | commit |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n{}",
         count(Outcome::Named),
         count(Outcome::InPart),
         count(Outcome::Nothing),
         count(Outcome::Misled),
         count(Outcome::Clear) + count(Outcome::Accused),
         count(Outcome::Accused),
+        Vec::from_iter(machines).join("; "),
         rows.concat(),
     );
     let file = folder().join("evidence/README.md");

@@ -14,6 +14,12 @@ use crate::{cargo, json, root, succeed, tell, turn, workshop};
 
 const ATTEMPTS: u32 = 3;
 
+/// Recorded looks at each version of a service.
+const RECORDINGS: u32 = 3;
+
+/// Time for which a service is loaded, in seconds. Tasks are looked at after everything else.
+const LOADED: u32 = 25;
+
 /// One service, and the finding that `look` must report: a row of the field's table.
 struct Case {
     program: String,
@@ -67,6 +73,44 @@ fn weekly_look_accuses_no_service_without_a_fault() {
     assert!(accused.is_empty(), "accused without a fault: {accused:?}");
 }
 
+/// Looks at each service with its fault and without, and keeps what was seen as evidence. `FIELD=actor,edge` names some of them.
+#[test]
+#[ignore = "records evidence anew, for an hour"]
+fn record_evidence_of_the_field() {
+    let _turn = turn();
+    let programs = build();
+    let only = std::env::var("FIELD").unwrap_or_default();
+    let folder = root().join("instruments/diagnosis/tests/evidence");
+    let commit = words(Command::new("git").args(["rev-parse", "--short=10", "HEAD"]));
+    let machine =
+        words(Command::new("sh").args(["-c", "nproc; uname -srm"])).replace('\n', " CPUs, ");
+    for case in cases() {
+        if !only.is_empty() && !only.split(',').any(|name| name == case.program) {
+            continue;
+        }
+        for (version, options) in [("faulty", &[][..]), ("fixed", &["--fixed"][..])] {
+            for number in 1..=RECORDINGS {
+                look(&programs, &case, options);
+                let saved = programs.join(format!("{}.json", case.program));
+                let text = std::fs::read_to_string(saved).unwrap();
+                let mut evidence: Value = serde_json::from_str(&text).unwrap();
+                evidence["recorded"] = serde_json::json!({
+                    "machine": machine, "load": case.load, "commit": commit,
+                });
+                let file = folder.join(format!("{}.{version}-{number}.json", case.program));
+                std::fs::write(&file, evidence.to_string()).unwrap();
+                succeed(Command::new("gzip").args(["-9nf"]).arg(&file));
+            }
+        }
+    }
+}
+
+/// Returns what a command prints.
+fn words(command: &mut Command) -> String {
+    let printed = command.output().unwrap().stdout;
+    String::from_utf8_lossy(&printed).trim().to_owned()
+}
+
 /// Returns the services for which no look satisfies `wanted`.
 fn without(options: &[&str], wanted: impl Fn(&Case, &Value) -> bool) -> Vec<String> {
     let _turn = turn();
@@ -118,10 +162,12 @@ fn look(programs: &Path, case: &Case, options: &[&str]) -> Value {
     )))
 }
 
-/// Starts the load of a case for six seconds. Any answer will do, for the service may answer no request.
+/// Starts the load of a case. Any answer will do, for the service may answer no request.
 fn load(options: &str, port: &str) -> Child {
     let mut load = if let Some(connections) = options.strip_prefix("--lines ") {
         lines(connections, port)
+    } else if let Some(visitors) = options.strip_prefix("--visits ") {
+        visits(visitors, port)
     } else {
         requests(options, port)
     };
@@ -130,7 +176,9 @@ fn load(options: &str, port: &str) -> Child {
 }
 
 fn requests(options: &str, port: &str) -> Command {
-    let mut load = workshop(&format!("load --url http://127.0.0.1:{port} --seconds 6"));
+    let mut load = workshop(&format!(
+        "load --url http://127.0.0.1:{port} --seconds {LOADED}"
+    ));
     for option in options.split_whitespace() {
         match option {
             "--post" => load.arg("--request"),
@@ -142,12 +190,32 @@ fn requests(options: &str, port: &str) -> Command {
     load
 }
 
-/// Returns a command that sends fifty lines of text on each connection, every twentieth of a second, for six seconds.
+/// Returns a command that opens a connection for each request, with so many clients, while another one connects and sends
+/// nothing for a second.
+fn visits(visitors: &str, port: &str) -> Command {
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} || sleep 0.1");
+    let visit = format!(
+        "{connect}; printf 'GET /hello HTTP/1.1\\r\\nHost: edge\\r\\n\\r\\n' >&3; read -r -t 5 <&3; exec 3>&-; sleep 0.02"
+    );
+    let silent = format!("{connect}; sleep 1; exec 3>&-; sleep 0.2");
+    let mut bash = Command::new("bash");
+    bash.args([
+        "-c",
+        &format!(
+            "end=$((SECONDS + {LOADED})); for _ in $(seq {visitors}); do ( while ((SECONDS < end)); do {visit}; done ) & done; \
+             while ((SECONDS < end)); do {silent}; done; wait"
+        ),
+    ]);
+    bash
+}
+
+/// Returns a command that sends fifty lines of text on each connection, every twentieth of a second.
 fn lines(connections: &str, port: &str) -> Command {
     let text = format!("event {}\\n", "x".repeat(60)).repeat(50);
     let one = format!(
         "exec 3<>/dev/tcp/127.0.0.1/{port}; cat <&3 >/dev/null & \
-         for _ in $(seq 120); do printf '{text}' >&3; sleep 0.05; done; kill $!"
+         for _ in $(seq {}); do printf '{text}' >&3; sleep 0.05; done; kill $!",
+        LOADED * 20
     );
     let mut bash = Command::new("bash");
     bash.args([

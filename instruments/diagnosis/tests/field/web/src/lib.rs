@@ -1,5 +1,6 @@
 //! Common parts of the cases: their arguments, the endpoints as the book adds them, an upstream, and work.
 
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -8,8 +9,11 @@ use axum::Router;
 use axum::routing::get;
 use axum::serve::ListenerExt;
 use clap::Parser;
-use debug_endpoints::DebugEndpoints;
-use tokio::net::TcpListener;
+use debug_endpoints::{AwaitProfiler, DebugEndpoints};
+use hyper::body::Incoming as Body;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
 
 /// A service with one fault that people reported.
 #[derive(Debug, Clone, Parser)]
@@ -121,4 +125,18 @@ pub fn compute(duration: Duration) {
             number = std::hint::black_box(number.wrapping_mul(0x5851_f42d_4c95_7f2d));
         }
     }
+}
+
+/// Answers the requests of one connection, each after `time`, until its client leaves.
+pub async fn serve_connection(stream: TcpStream, profiler: AwaitProfiler, time: Duration) {
+    let answer = hyper::service::service_fn(|request: Request<Body>| {
+        let path = request.uri().path().to_owned();
+        profiler.wrap(path, async move {
+            tokio::time::sleep(time).await;
+            Ok::<_, Infallible>(Response::new("hello".to_owned()))
+        })
+    });
+    let server = hyper::server::conn::http1::Builder::new();
+    // A client that leaves in the middle is no fault.
+    let _ = server.serve_connection(TokioIo::new(stream), answer).await;
 }
