@@ -121,11 +121,11 @@ impl Build {
         if self.name == "pools" {
             build.args(["--features", "pools"]);
         }
-        let built = build
+        let status = build
             .status()
             .expect("cargo, or rustup for a second compiler");
         assert!(
-            built.success(),
+            status.success(),
             "{} does not compile; a second compiler comes with `rustup toolchain install {SECOND_TOOLCHAIN}`",
             self.name
         );
