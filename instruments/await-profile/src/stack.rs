@@ -200,7 +200,7 @@ fn resolve_between(
     }
     claim_macros(&mut frames);
     if frames.is_empty() {
-        frames.push(Frame::text("(no symbols)", FrameKind::Framework));
+        frames.push(Frame::text("(no symbols)", FrameKind::Remark));
     }
     frames
 }

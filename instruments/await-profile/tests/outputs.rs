@@ -98,7 +98,7 @@ async fn a_difference_is_drawn_of_two_profiles() {
 async fn the_summary_is_data() {
     let profile = profile(10).await;
     let json = serde_json::to_value(profile.summary()).unwrap();
-    assert_eq!(json["routes"][0]["route"], "GET /nap");
+    assert_eq!(json["routes"][0]["name"], "GET /nap");
     assert_eq!(json["budget_per_second"], 1000);
     let samples = json["samples"].as_object().unwrap();
     let sum: u64 = samples

@@ -130,7 +130,8 @@ fn own_line(text: &str) -> Option<Line> {
 
 impl PartialEq<str> for Frame {
     fn eq(&self, text: &str) -> bool {
-        self.to_string() == text
+        let Ok(other) = text.parse::<Self>();
+        *self == other
     }
 }
 

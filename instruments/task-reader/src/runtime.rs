@@ -401,6 +401,11 @@ struct Link {
 fn link(reading: &Reading<'_, '_, '_>) -> Result<Option<Link>, Error> {
     let mut link: Option<Link> = None;
     for of in reading.types.index.trailers() {
+        // Crates that only pass tasks on may declare the type without its fields.
+        let described = reading.types.get(*of);
+        if described.is_none_or(|described| described.fields.is_empty()) {
+            continue;
+        }
         let trailer = Value {
             address: 0,
             of: *of,

@@ -211,7 +211,7 @@ fn whatever_a_request_awaits_has_its_share() {
     for (route, text, known) in [
         (
             "children",
-            "tokio::task::JoinHandle;(spawned by this request);",
+            "tokio::task::JoinHandle > (spawned by this request) > ",
             0.3,
         ),
         ("children", "children::nap", 0.0),

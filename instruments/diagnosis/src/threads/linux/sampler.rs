@@ -421,6 +421,12 @@ pub fn why_refused(process: Process, error: i32) -> String {
              prctl(PR_SET_DUMPABLE, 1) in it lets its stacks be taken"
                 .to_owned()
         }
+        // The process that takes stacks counts as a thread of its user.
+        _ if error == libc::EAGAIN => format!(
+            "this takes a thread, in a process of its own, and the system starts none ({}): raise the limit, `ulimit -u` or \
+             pids.max of the container",
+            std::io::Error::from_raw_os_error(error)
+        ),
         _ => format!(
             "the system does not allow ptrace ({}), as seccomp profiles of containers do: allow ptrace and \
              process_vm_readv there",
