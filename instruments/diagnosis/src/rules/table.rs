@@ -94,7 +94,7 @@ rows! {
         "One thread is past it at a time, and requests wait for the threads.",
         "Drop the guard before what takes long, or have several of what it guards, as a pool of connections does.";
     THREAD_DEADLOCK = "lock", Fault, 1.1, THREADS,
-        "Each thread holds a lock for which another waits, unless the holder is in code whose lines are unknown.",
+        "A deadlock: each thread holds a lock for which another waits, unless the holder is in code whose lines are unknown.",
         "Take locks in one order, and drop a guard before the next lock is taken.";
     SQLITE_JOURNAL = "database", Fault, 1.1, "/debug/threads?all=true",
         "The rollback journal lets nobody read while another connection writes.",
