@@ -36,5 +36,6 @@ fn no_thread_stays_stopped() {
         let stopped = common::stopped(program.pid());
         assert!(stopped.is_empty(), "stopped after kill {kill}: {stopped:?}");
     }
-    assert_eq!(program.snapshot().tasks.len(), 7);
+    // Seven tasks, and the future of `main`.
+    assert_eq!(program.snapshot().tasks.len(), 8);
 }

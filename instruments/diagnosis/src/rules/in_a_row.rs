@@ -8,7 +8,7 @@ use crate::thresholds::{ENDED_BY_TIMER, IN_A_ROW, IN_A_ROW_MS, LISTED, MUCH_OF_R
 use crate::waiting::Waiting;
 
 /// Waits at one line that follow each other within a request.
-pub(crate) struct Waits {
+pub(crate) struct InARow {
     /// Waits at that line, the one with most requests first.
     waits: Vec<Waiting>,
     /// Number of such waits in a request.
@@ -17,8 +17,8 @@ pub(crate) struct Waits {
     share: f64,
 }
 
-pub(crate) fn check(facts: &Facts<'_>) -> Vec<Waits> {
-    let mut all: Vec<Waits> = Vec::new();
+pub(crate) fn check(facts: &Facts<'_>) -> Vec<InARow> {
+    let mut all: Vec<InARow> = Vec::new();
     let Some(requests) = facts.requests else {
         return all;
     };
@@ -34,7 +34,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<Waits> {
                 row.times = row.times.max(times);
                 row.waits.push(waiting.clone());
             }
-            None => all.push(Waits {
+            None => all.push(InARow {
                 waits: vec![waiting.clone()],
                 times,
                 share: 0.0,
@@ -48,7 +48,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<Waits> {
     all
 }
 
-impl Waits {
+impl InARow {
     /// Returns the share of the routes' time that these waits take. Each of them ends with a wake-up, so they have their
     /// part of the time in which requests are ready, run, or could not be seen.
     fn part_of_time(&self, requests: &Requests) -> f64 {
@@ -87,7 +87,7 @@ impl Waits {
     }
 }
 
-impl Sighting for Waits {
+impl Sighting for InARow {
     fn row(&self) -> &'static Row {
         table::IN_A_ROW
     }

@@ -159,7 +159,7 @@ fn nobody_holds(waiting: &Waiting, requests: &Requests) -> bool {
 impl Sighting for LongWait {
     fn row(&self) -> &'static Row {
         match &self.what {
-            What::Alone(row) => *row,
+            What::Alone(row) => row,
             What::SingleFlight => table::SINGLE_FLIGHT,
             What::PoolOfOne(_) => table::POOL_OF_ONE,
             What::PoolForStatement(_) => table::POOL_FOR_STATEMENT,

@@ -171,7 +171,12 @@ fn with_arrivals(came: &[[u64; 2]]) -> Record {
         is_judged && round.scenario == "burst"
     };
     for (place, round) in record.rounds.iter_mut().filter(is_effects).enumerate() {
-        for (phase, first_attempts) in round.outcome.phases.iter_mut().zip(came[place / 3 % came.len()]) {
+        for (phase, first_attempts) in round
+            .outcome
+            .phases
+            .iter_mut()
+            .zip(came[place / 3 % came.len()])
+        {
             phase.first_attempts = first_attempts;
         }
         round
@@ -192,9 +197,7 @@ fn overload_is_predicted_from_the_requests_that_came() {
         prediction.sentence.contains("480, then 200 come"),
         "{prediction:?}"
     );
-    let more = analyse(&with_arrivals(&[[2_048, 828]]))
-        .prediction
-        .unwrap();
+    let more = analyse(&with_arrivals(&[[2_048, 828]])).prediction.unwrap();
     assert!(more.sentence.contains("512, then 207 come"), "{more:?}");
     assert!(more.ratio > 1.2 * prediction.ratio, "{more:?}");
 }
