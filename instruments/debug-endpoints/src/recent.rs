@@ -97,7 +97,7 @@ impl Recent {
         for ((route, wait, place), sums) in places {
             if bands.len() < MOST_BANDS {
                 let wait = wait.map_or("other", WaitKind::name);
-                let place = place.as_ref().map(|place| place.to_string());
+                let place = place.as_ref().map(ToString::to_string);
                 bands.push(Band::new(Some(route.to_string()), Some(wait), place, &sums));
             } else {
                 others.get_or_insert_with(Sums::new).add(&sums);

@@ -446,11 +446,11 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         let row = kinds::holder(&kept.of.path)?;
         let number =
             |value: Value, path: &[&str]| self.reading.number(self.reading.follow(value, path)?);
-        let live = row
+        let amount = row
             .live_if
             .as_ref()
             .and_then(|live_if| number(kept.value, live_if));
-        if live == Some(0) {
+        if amount == Some(0) {
             return None;
         }
         let resource = self
@@ -476,7 +476,7 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
             .as_ref()
             .and_then(|left| left.count(|path| number(resource, path)));
         Some(Hold {
-            permits: live.zip(left),
+            permits: amount.zip(left),
             frame,
             holds: row.holds,
             variable: kept.name.to_string(),

@@ -76,7 +76,7 @@ fn weekly_look_accuses_no_service_without_a_fault() {
 /// Looks at each service with its fault and without, and keeps what was seen as evidence. `FIELD=actor,edge` names some of them.
 #[test]
 #[ignore = "records evidence anew, for an hour"]
-fn record_evidence_of_the_field() {
+fn weekly_evidence_of_the_field_is_recorded() {
     let _turn = turn();
     let programs = build();
     let only = std::env::var("FIELD").unwrap_or_default();

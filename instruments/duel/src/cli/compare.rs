@@ -71,6 +71,10 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         interrupt: &interrupt,
         terminal: &terminal,
     };
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method is of one lifetime only"
+    )]
     let compared = of_both(options, &setting, &mut sides, |comparison| comparison.run());
     drop(terminal);
     let mut compared = match compared {
@@ -389,6 +393,10 @@ pub(super) fn of_both<T>(
         observer: &|event| terminal.show(event),
     };
     let compared = compare(&comparison).map_err(|error| explained(error, interrupt))?;
+    Ok((compared, notes(options, programs)))
+}
+
+fn notes(options: &Compare, programs: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut notes = Vec::new();
     if options.layouts.is_some() {
         notes.push(
@@ -400,7 +408,7 @@ pub(super) fn of_both<T>(
     if options.how.sent.insecure {
         notes.push(requests::UNCHECKED.to_owned());
     }
-    Ok((compared, notes))
+    notes
 }
 
 /// Returns the side of a server that runs already, once it accepts a connection.

@@ -1,7 +1,7 @@
 //! `duel load URL`: a load on one service.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use children::{Interrupt, environment};
@@ -124,16 +124,20 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     }
     let exit = exit_of(&report.outcome);
     let exit = if is_right { exit } else { exit.max(Exit::Bad) };
-    let file = options
-        .report
-        .as_ref()
-        .map(|folder| folder.join("load.html"));
-    if let Some(file) = &file {
-        let machine = environment::observe(true, "", BTreeMap::new()).in_a_line();
-        files::replace(file, report.page(exit, &machine, &typed()))?;
-    }
+    let file = page(options, &report, exit)?;
     print(options.output.format, &report, file.as_deref())?;
     Ok(exit)
+}
+
+/// Writes the report as a page if that is asked for, and returns its file.
+fn page(options: &Load, report: &Report, exit: Exit) -> Result<Option<PathBuf>, CliError> {
+    let Some(folder) = &options.report else {
+        return Ok(None);
+    };
+    let file = folder.join("load.html");
+    let machine = environment::observe(true, "", BTreeMap::new()).in_a_line();
+    files::replace(&file, report.page(exit, &machine, &typed()))?;
+    Ok(Some(file))
 }
 
 fn print(format: Format, report: &Report, file: Option<&Path>) -> Result<(), CliError> {

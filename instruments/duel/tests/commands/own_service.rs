@@ -204,6 +204,26 @@ fn an_interrupt_or_a_kill_leaves_nothing_running() {
     }
 }
 
+fn both_sides_are_built_for_each_layout(project: &Project, make: &str, shop_of_build: &str) {
+    // A number behind a program changes nothing but its digest.
+    let numbered = format!("--layouts 3 --build '{make}; echo {{layout}} >> {shop_of_build}'");
+    let line = |build: &str| {
+        let run = format!(
+            "{shop_of_build} {}",
+            project.options("--delay-ms $(cat delay)")
+        );
+        format!("{build} --run '{run}' --get / --format json --at-most 60")
+    };
+    let said = project.compare("git:HEAD~1", "git:HEAD", &line(&numbered));
+    compared(&said, &[]);
+    assert!(said.out.contains("built anew for each round"), "{said:?}");
+    assert!(said.err.contains("round  3:"), "{said:?}");
+    assert!(!said.err.contains("round  4:"), "{said:?}");
+    let equal = format!("--layouts 3 --build '{make}; : {{layout}}'");
+    let said = project.compare("git:HEAD~1", "git:HEAD", &line(&equal));
+    told(&said, 3, &["the same program with another {layout}"]);
+}
+
 #[test]
 fn revisions_are_built_in_worktrees_that_go_again() {
     let project = Project::new();
@@ -281,23 +301,7 @@ fn revisions_are_built_in_worktrees_that_go_again() {
     }
 
     if cfg!(target_os = "linux") {
-        // A number behind a program changes nothing but its digest.
-        let numbered = format!("--layouts 3 --build '{make}; echo {{layout}} >> {shop_of_build}'");
-        let line = |build: &str| {
-            let run = format!(
-                "{shop_of_build} {}",
-                project.options("--delay-ms $(cat delay)")
-            );
-            format!("{build} --run '{run}' --get / --format json --at-most 60")
-        };
-        let said = project.compare("git:HEAD~1", "git:HEAD", &line(&numbered));
-        compared(&said, &[]);
-        assert!(said.out.contains("built anew for each round"), "{said:?}");
-        assert!(said.err.contains("round  3:"), "{said:?}");
-        assert!(!said.err.contains("round  4:"), "{said:?}");
-        let equal = format!("--layouts 3 --build '{make}; : {{layout}}'");
-        let said = project.compare("git:HEAD~1", "git:HEAD", &line(&equal));
-        told(&said, 3, &["the same program with another {layout}"]);
+        both_sides_are_built_for_each_layout(&project, &make, shop_of_build);
     }
 
     // A checkout has no files of submodules, which the build itself can fetch.

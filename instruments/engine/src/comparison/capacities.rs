@@ -63,15 +63,15 @@ impl Comparison<'_> {
             interrupt: self.interrupt,
             observer: self.observer,
         };
-        let begin = |index| -> Result<Search, ComparisonError> {
+        let search = |index| -> Result<Search, ComparisonError> {
             Ok(match at.first {
                 Some(rate) => Search::from(rate),
                 None => wanted.begin(&self.fresh(index)?.target)?,
             })
         };
         let mut searches = Searches {
-            base: begin(BASE)?,
-            change: begin(CHANGE)?,
+            base: search(BASE)?,
+            change: search(CHANGE)?,
         };
         let mut found = [Found::default(), Found::default()];
         let mut verdict = None;
