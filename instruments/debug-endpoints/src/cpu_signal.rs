@@ -17,6 +17,8 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 
+use diagnosis::threads::copy_memory;
+
 /// Most bytes of a stack that are copied; callers beyond are not seen.
 const STACK_BYTES: usize = 64 << 10;
 
@@ -155,12 +157,16 @@ impl Room {
             if taken.is_err() {
                 continue;
             }
+            // SAFETY: it has no conditions.
+            let own = unsafe { libc::getpid() };
+            // SAFETY: the bytes are mapped, and this thread's until the slot's state says otherwise.
+            let stack = unsafe { std::slice::from_raw_parts_mut(self.stack(index), STACK_BYTES) };
             let written = Written {
                 tid,
                 periods,
                 slept: slept(),
                 registers,
-                copied: copy(registers[1], self.stack(index), STACK_BYTES),
+                copied: copy_memory(own, registers[1], stack),
             };
             // SAFETY: the slot is this thread's until its state says otherwise.
             unsafe { *slot.written.get() = written };
@@ -190,32 +196,6 @@ impl Room {
             slot.state.store(FREE, Ordering::Release);
         }
     }
-}
-
-/// Copies `length` bytes at `address` of this process's memory, or fewer if there are fewer, and returns their number.
-/// It sets `errno`.
-fn copy(address: u64, to: *mut u8, length: usize) -> usize {
-    let local = libc::iovec {
-        iov_base: to.cast(),
-        iov_len: length,
-    };
-    let remote = libc::iovec {
-        iov_base: address as *mut c_void,
-        iov_len: length,
-    };
-    // SAFETY: there is room for `length` bytes at `to`. What cannot be read at `address` is an error and no fault.
-    let copied = unsafe {
-        libc::syscall(
-            libc::SYS_process_vm_readv,
-            libc::getpid(),
-            &raw const local,
-            1_usize,
-            &raw const remote,
-            1_usize,
-            0_usize,
-        )
-    };
-    usize::try_from(copied).unwrap_or(0)
 }
 
 /// Returns the number of times that the calling thread has slept so far: its voluntary context switches.

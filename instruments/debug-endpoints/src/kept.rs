@@ -145,35 +145,38 @@ fn clock() -> u64 {
     COUNT.fetch_add(0x2545_f491_4f6c_dd1d, Ordering::Relaxed)
 }
 
+/// Runs `work`, which may allocate and free, unless this thread is in such a work already.
+fn unless_inside(work: impl FnOnce()) {
+    if IS_INSIDE.try_with(|inside| inside.replace(true)) == Ok(false) {
+        work();
+        let _ = IS_INSIDE.try_with(|inside| inside.set(false));
+    }
+}
+
 #[cold]
 fn sample(address: usize, bytes: u64) {
-    let was_inside = IS_INSIDE.try_with(|inside| inside.replace(true));
-    if was_inside != Ok(false) {
-        return;
-    }
-    let mut stack = Vec::with_capacity(MOST_FRAMES);
-    backtrace::trace(|frame| {
-        // The address after a call may be of the next function.
-        stack.push((frame.ip() as usize).saturating_sub(1));
-        stack.len() < MOST_FRAMES
-    });
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = known.as_mut().filter(|known| known.len() < MOST_KNOWN) {
+    unless_inside(|| {
+        let mut stack = Vec::with_capacity(MOST_FRAMES);
+        backtrace::trace(|frame| {
+            // The address after a call may be of the next function.
+            stack.push((frame.ip() as usize).saturating_sub(1));
+            stack.len() < MOST_FRAMES
+        });
         let allocation = Allocation {
             at: Instant::now(),
             bytes,
             stack,
         };
-        if known.insert(address, allocation).is_none() {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.as_mut().filter(|known| known.len() < MOST_KNOWN);
+        if known.is_some_and(|known| known.insert(address, allocation).is_none()) {
             let counter = counter(address);
             // One that is full stays full: it only costs time.
             let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
                 count.checked_add(1)
             });
         }
-    }
-    drop(known);
-    let _ = IS_INSIDE.try_with(|inside| inside.set(false));
+    });
 }
 
 fn counter(address: usize) -> &'static AtomicU8 {
@@ -190,22 +193,20 @@ fn freed(address: usize) {
 
 #[cold]
 fn forget(address: usize) {
-    let was_inside = IS_INSIDE.try_with(|inside| inside.replace(true));
-    if was_inside != Ok(false) {
-        return;
-    }
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let removed = known.as_mut().and_then(|known| known.remove(&address));
-    if removed.is_some() {
-        let counter = counter(address);
-        let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| match count {
-            u8::MAX => None,
-            count => count.checked_sub(1),
-        });
-    }
-    drop(known);
-    drop(removed);
-    let _ = IS_INSIDE.try_with(|inside| inside.set(false));
+    unless_inside(|| {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let removed = known.as_mut().and_then(|known| known.remove(&address));
+        if removed.is_some() {
+            let counter = counter(address);
+            let _ =
+                counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| match count {
+                    u8::MAX => None,
+                    count => count.checked_sub(1),
+                });
+        }
+        // Freeing its stack needs no lock.
+        drop(known);
+    });
 }
 
 /// Samples allocations until it is dropped.

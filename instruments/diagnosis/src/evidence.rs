@@ -11,8 +11,8 @@ pub use ecosystem::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use file::{Addresses, Unreadable};
-pub use tasks::{Circle, Limit, Spawned, Step, Tasks, Way};
+pub use file::{Addresses, Unreadable, numbered};
+pub use tasks::{Circle, Limit, Spawned, Step, StepKind, Tasks, Way};
 
 use crate::threads::{CpuSamples, ThreadProfile};
 use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
 use crate::Process;
 use crate::evidence::{Connections, Part, Peers};
@@ -89,6 +90,12 @@ pub struct Row {
     unread: u32,
     /// Number of the socket, as its descriptors name it.
     pub inode: u64,
+}
+
+/// Returns the number of the socket that a descriptor's link names, such as `socket:[4711]`.
+pub fn inode(link: &Path) -> Option<u64> {
+    let number = link.to_str()?.strip_prefix("socket:[")?;
+    number.strip_suffix(']')?.parse().ok()
 }
 
 impl Row {
@@ -379,6 +386,12 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_names_its_socket() {
+        assert_eq!(inode(Path::new("socket:[4711]")), Some(4711));
+        assert_eq!(inode(Path::new("/dev/null")), None);
+    }
 
     #[test]
     fn a_line_of_the_systems_table_is_read_and_a_damaged_one_is_not() {

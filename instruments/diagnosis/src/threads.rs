@@ -22,7 +22,7 @@ pub use cpu_samples::{CpuMoment, CpuSamples, CpuThread};
 ))]
 pub use linux::{
     Call, NamedFrame, Names, Piece, ProgramFile, Samples, Standstill, StillThread, Stopped,
-    Stopper, Unwinder, open_plain, sample, why_refused,
+    Stopper, Unwinder, copy_memory, open_plain, sample, why_refused,
 };
 pub use profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
 pub use seen::{Places, Spot};

@@ -15,7 +15,7 @@ use terminal::git::Commit;
 use terminal::{Tone, coloured};
 
 use children::environment::Environment;
-use maud::html;
+use maud::{Markup, html};
 use serde::Serialize;
 use statistics::counters::{self, Counter};
 use statistics::figures;
@@ -476,6 +476,15 @@ impl Comparison {
         };
         document(&head, &sections)
     }
+}
+
+/// Returns the last section of a report: the command that repeats it.
+fn repeat(command: &str) -> Markup {
+    section(
+        "repeat",
+        "Repeat it",
+        &html! { pre tabindex="0" { code { (command) } } },
+    )
 }
 
 /// Returns the colour of a verdict in a terminal.

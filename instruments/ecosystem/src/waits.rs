@@ -81,6 +81,14 @@ const KINDS: [(&str, WaitKind); 21] = [
 ];
 
 impl WaitKind {
+    /// Returns the kind with this name in data.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(other, _)| *other == name)
+            .map(|(_, kind)| *kind)
+    }
+
     /// Returns its name in data, such as `new_connection`.
     pub fn name(self) -> &'static str {
         let mut kinds = KINDS.iter();
@@ -256,7 +264,7 @@ fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
     let [places, kind, what, cause, fix] = cells else {
         return None;
     };
-    let (_, kind) = KINDS.iter().find(|(name, _)| name == kind)?;
+    let kind = WaitKind::named(kind)?;
     // A state of a request has a dash in place of a name.
     let names = places.split('`').skip(1).step_by(2);
     let mut all = Vec::new();
@@ -266,7 +274,7 @@ fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
     Some(WaitRow {
         places: all,
         wait: Wait {
-            kind: *kind,
+            kind,
             what,
             cause,
             fix: fix.trim_matches('–'),

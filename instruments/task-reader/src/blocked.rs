@@ -86,7 +86,7 @@ struct Variable<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct BlockOns<'a>(HashMap<u64, Option<Vec<Variable<'a>>>>);
 
-/// What a function on the stack means for a future around it.
+/// Meaning of a function on the stack for a future around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     BlockOn,
@@ -328,7 +328,7 @@ impl<'a> Moment<'_, '_, '_, 'a> {
 /// A function or block around an address.
 struct Around {
     depth: isize,
-    /// Whether it is called `block_on`; none for a block.
+    /// True if it is called `block_on`; none for a block.
     is_block_on: Option<bool>,
 }
 

@@ -33,7 +33,7 @@ pub struct Reader<'i, 'a> {
     types: Types<'i, 'a>,
     task_types: TaskTypes,
     bodies: Bodies,
-    /// Those of the process that was read last.
+    /// Calls of the process that was read last.
     calls: RefCell<Option<Calls<'a>>>,
     block_ons: RefCell<BlockOns<'a>>,
 }

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
+use diagnosis::evidence::numbered;
 use diagnosis::sockets::{self, Row, Socket, SocketState};
 
 use crate::model::Task;
@@ -108,15 +109,9 @@ pub(crate) fn numbers(process: Process, tasks: &[Task]) -> Numbers {
         .filter_map(|wait| wait.descriptor)
     {
         numbers.entry(descriptor).or_insert_with(|| {
-            let target = std::fs::read_link(process.path(&format!("fd/{descriptor}")));
-            let target = target.unwrap_or_default();
-            let number = target
-                .to_str()
-                .and_then(|target| target.strip_prefix("socket:["));
+            let link = std::fs::read_link(process.path(&format!("fd/{descriptor}")));
             // No socket has the number 0.
-            number
-                .and_then(|number| number.strip_suffix(']')?.parse().ok())
-                .unwrap_or_default()
+            sockets::inode(&link.unwrap_or_default()).unwrap_or_default()
         });
     }
     numbers
@@ -164,15 +159,7 @@ fn peer(socket: &Socket, ports: &HashSet<u16>, hosts: &mut Vec<IpAddr>) -> Optio
         (SocketState::Open, Some(remote)) => remote,
         _ => return None,
     };
-    if remote.ip().is_loopback() {
-        return Some(remote.to_string());
-    }
-    let known = hosts.iter().position(|host| *host == remote.ip());
-    let at = known.unwrap_or_else(|| {
-        hosts.push(remote.ip());
-        hosts.len() - 1
-    });
-    Some(format!("peer-{}:{}", at + 1, remote.port()))
+    Some(numbered(remote, hosts))
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use diagnosis::evidence;
+use diagnosis::evidence::{self, StepKind};
 use diagnosis::threads::roles::Whose;
+use ecosystem::WaitKind;
 
 use crate::model::{Certainty, Frame, Hold, Snapshot, State, Task, Wait};
 use crate::names;
@@ -235,14 +236,17 @@ fn step_of_holder(task: &Task, part: Part, hold: Option<&Hold>) -> (evidence::St
     };
     let waits: Vec<&Wait> = task.waits.iter().filter(is_inside).collect();
     let (kind, waits_for) = match (task.state, part, &waits[..]) {
-        (State::Running, ..) => ("running", "nothing: a thread polls it"),
-        (State::Ready, ..) => ("ready", "a thread that polls it"),
-        (State::Waiting, Part::Aside, _) => ("unpolled", "somebody who polls it"),
+        (State::Running, ..) => (
+            StepKind::Of(WaitKind::Running),
+            "nothing: a thread polls it",
+        ),
+        (State::Ready, ..) => (StepKind::Of(WaitKind::Ready), "a thread that polls it"),
+        (State::Waiting, Part::Aside, _) => (StepKind::Unpolled, "somebody who polls it"),
         (State::Waiting, _, [wait]) if !wait.is_given => {
             return (step_of_wait(task, wait, hold), wait.resource);
         }
-        (State::Waiting, _, [_, _, ..]) => ("set", "several things"),
-        _ => ("unknown", "something unknown"),
+        (State::Waiting, _, [_, _, ..]) => (StepKind::Of(WaitKind::Set), "several things"),
+        _ => (StepKind::Unknown, "something unknown"),
     };
     let innermost = match (part, &waits[..]) {
         (_, [wait, ..]) => Some(wait.frame),
@@ -253,7 +257,7 @@ fn step_of_holder(task: &Task, part: Part, hold: Option<&Hold>) -> (evidence::St
     let step = evidence::Step {
         task: shortened(&task.future),
         at,
-        kind: kind.to_owned(),
+        kind,
         waits_for: waits_for.to_owned(),
         through,
         holds: hold.map(value),
@@ -266,7 +270,7 @@ fn step_of_wait(task: &Task, wait: &Wait, hold: Option<&Hold>) -> evidence::Step
     evidence::Step {
         task: shortened(&task.future),
         at,
-        kind: wait.kind.to_owned(),
+        kind: StepKind::named(wait.kind),
         waits_for: wait.waits_for.clone(),
         through,
         holds: hold.map(value),

@@ -1,7 +1,7 @@
 //! Evidence as a file, which can be judged again.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::Evidence;
 /// Version of the format. A reader refuses all others, because they lack what its rules judge.
 const VERSION: u32 = 1;
 
-/// What the file says of the other services' addresses.
+/// Addresses of other services in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
     /// Their ports; the hosts are numbered, except for this machine.
@@ -103,21 +103,26 @@ impl Evidence {
         };
         let mut hosts = Vec::new();
         for peers in &mut connections.upstreams {
-            let Ok(address) = peers.address.parse::<SocketAddr>() else {
-                continue;
-            };
-            if address.ip().is_loopback() {
-                continue;
+            if let Ok(address) = peers.address.parse() {
+                peers.address = numbered(address, &mut hosts);
             }
-            let known = hosts.iter().position(|host| *host == address.ip());
-            let at = known.unwrap_or(hosts.len());
-            if at == hosts.len() {
-                hosts.push(address.ip());
-            }
-            peers.address = format!("peer-{}:{}", at + 1, address.port());
         }
         evidence
     }
+}
+
+/// Returns an address with the host's number in place of its address: `peer-1:5432`. This machine's own addresses stay. `hosts`
+/// are those that have numbers.
+pub fn numbered(address: SocketAddr, hosts: &mut Vec<IpAddr>) -> String {
+    if address.ip().is_loopback() {
+        return address.to_string();
+    }
+    let known = hosts.iter().position(|host| *host == address.ip());
+    let at = known.unwrap_or(hosts.len());
+    if known.is_none() {
+        hosts.push(address.ip());
+    }
+    format!("peer-{}:{}", at + 1, address.port())
 }
 
 /// Data that several own is written as if it had one owner.

@@ -1,8 +1,9 @@
 //! Tasks of a process in several snapshots: what they wait for, and where these waits end.
 
+use std::cmp::Ordering;
 use std::fmt;
 
-use ecosystem::{Frame, Line, Wait, wait_in};
+use ecosystem::{Frame, Line, Wait, WaitKind, wait_in};
 use serde::{Deserialize, Serialize};
 
 /// Tasks of a process, added up over several snapshots.
@@ -69,14 +70,74 @@ pub struct Step {
     pub task: String,
     /// Line at which it is, with its function: `shop::read (src/read.rs:7)`; `None` if none of the service's own is known.
     pub at: Option<String>,
-    /// Word for the kind of its wait, such as `lock`; `running` or `ready` for a task that does not wait.
-    pub kind: String,
+    /// Kind of its wait.
+    pub kind: StepKind,
     /// Name of the thing that it waits for, as a phrase.
     pub waits_for: String,
     /// Functions of libraries inside of its line, from the outermost inwards.
     pub through: Vec<String>,
     /// The value by which it holds what the step before waits for: `guard`, a `MutexGuard<Limiter>`.
     pub holds: Option<String>,
+}
+
+/// Kind of the wait of a task at a step. As data it is a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "&'static str")]
+pub enum StepKind {
+    /// A kind of waits, or of not waiting: `lock`, `running`.
+    Of(WaitKind),
+    /// Nobody polls the future.
+    Unpolled,
+    /// The future never ends.
+    Never,
+    /// It is not known.
+    #[default]
+    Unknown,
+}
+
+impl StepKind {
+    /// Returns the kind with this word.
+    pub fn named(word: &str) -> Self {
+        match word {
+            "unpolled" => Self::Unpolled,
+            "never" => Self::Never,
+            _ => WaitKind::named(word).map_or(Self::Unknown, Self::Of),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Of(kind) => kind.name(),
+            Self::Unpolled => "unpolled",
+            Self::Never => "never",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<String> for StepKind {
+    fn from(word: String) -> Self {
+        Self::named(&word)
+    }
+}
+
+impl From<StepKind> for &'static str {
+    fn from(kind: StepKind) -> Self {
+        kind.word()
+    }
+}
+
+/// By their words.
+impl Ord for StepKind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.word().cmp(other.word())
+    }
+}
+
+impl PartialOrd for StepKind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Step {

@@ -47,7 +47,7 @@ enum At {
     Unknown,
 }
 
-/// Who is past the lock for which the threads wait.
+/// Threads past the lock for which the others wait.
 enum Holder {
     /// The call is no wait for a lock, or nobody was seen past it.
     NotSeen,

@@ -5,7 +5,7 @@
 use ecosystem::{WaitKind, figures};
 
 use super::table;
-use crate::evidence::{Circle, Frame, Line, Requests, Step, Tasks, Way};
+use crate::evidence::{Circle, Frame, Line, Requests, Step, StepKind, Tasks, Way};
 use crate::facts::Facts;
 use crate::finding::{Advice, Row, Sighting};
 use crate::thresholds::{
@@ -13,7 +13,7 @@ use crate::thresholds::{
 };
 use crate::waiting::Waiting;
 
-/// What is said of those who hold what is waited for, by the kind of the wait.
+/// Words for the holders of what is waited for, by the kind of the wait.
 struct Held {
     /// Kind of the wait.
     kind: WaitKind,
@@ -107,7 +107,7 @@ fn of_wait<'a>(waiting: &Waiting, requests: &Requests, tasks: &'a Tasks) -> Opti
     };
     let line = waiting.line().filter(|_| is_told)?;
     let followed = Followed::of(tasks, |step| {
-        step.kind == held.kind.name() && step.line().is_some_and(|at| is_same(&at, line))
+        step.kind == StepKind::Of(held.kind) && step.line().is_some_and(|at| is_same(&at, line))
     })?;
     // Of many holders, each may have a waiter of its own.
     if matches!(held.kind, WaitKind::Channel | WaitKind::Queue) && !followed.is_for_one() {
@@ -142,11 +142,14 @@ pub(crate) fn of_tasks<'a>(facts: &'a Facts<'_>) -> Vec<Ended<'a>> {
     let Some(tasks) = facts.evidence.tasks.as_ref().filter(|_| !has_requests) else {
         return found;
     };
-    let mut done: Vec<(&str, &str)> = Vec::new();
+    let mut done: Vec<(&str, StepKind)> = Vec::new();
     for way in &tasks.ways {
         let Some(first) = way.first() else { continue };
         let Some(at) = &first.at else { continue };
-        let Some(held) = HELD.iter().find(|held| held.kind.name() == first.kind) else {
+        let Some(held) = HELD
+            .iter()
+            .find(|held| first.kind == StepKind::Of(held.kind))
+        else {
             continue;
         };
         // News are for all who wait, and come when they come.
@@ -154,10 +157,10 @@ pub(crate) fn of_tasks<'a>(facts: &'a Facts<'_>) -> Vec<Ended<'a>> {
         if held.kind == WaitKind::Channel && !is_answer {
             continue;
         }
-        if done.contains(&(at, &first.kind)) {
+        if done.contains(&(at, first.kind)) {
             continue;
         }
-        done.push((at, &first.kind));
+        done.push((at, first.kind));
         let is_here = |step: &Step| step.at.as_ref() == Some(at) && step.kind == first.kind;
         let Some(followed) = Followed::of(tasks, is_here) else {
             continue;
@@ -222,15 +225,15 @@ impl<'a> Followed<'a> {
     fn is_statement(&self) -> bool {
         match self.end.wait() {
             Some(wait) => matches!(wait.kind, WaitKind::Database | WaitKind::Network),
-            None => self.end.kind == WaitKind::Network.name(),
+            None => self.end.kind == StepKind::Of(WaitKind::Network),
         }
     }
 }
 
 impl Sighting for Ended<'_> {
     fn row(&self) -> &'static Row {
-        match self.followed.end.kind.as_str() {
-            "running" => self.held.runs,
+        match self.followed.end.kind {
+            StepKind::Of(WaitKind::Running) => self.held.runs,
             _ if self.held.kind == WaitKind::Pool && self.followed.is_statement() => {
                 table::POOL_HELD_FOR_STATEMENT
             }
@@ -239,9 +242,9 @@ impl Sighting for Ended<'_> {
     }
 
     fn advice(&self) -> Option<Advice> {
-        match self.followed.end.kind.as_str() {
-            "ready" => Some(table::HOLDER_READY),
-            "unpolled" => Some(table::HOLDER_UNPOLLED),
+        match self.followed.end.kind {
+            StepKind::Of(WaitKind::Ready) => Some(table::HOLDER_READY),
+            StepKind::Unpolled => Some(table::HOLDER_UNPOLLED),
             _ => None,
         }
     }
@@ -256,10 +259,10 @@ impl Sighting for Ended<'_> {
 
     fn headline(&self) -> String {
         let end = self.followed.end;
-        let does = match end.kind.as_str() {
-            "running" => "is polled".to_owned(),
-            "ready" => "was woken, and waits for a thread".to_owned(),
-            "unpolled" => "is not polled".to_owned(),
+        let does = match end.kind {
+            StepKind::Of(WaitKind::Running) => "is polled".to_owned(),
+            StepKind::Of(WaitKind::Ready) => "was woken, and waits for a thread".to_owned(),
+            StepKind::Unpolled => "is not polled".to_owned(),
             _ => format!("waits for {}", thing(end)),
         };
         format!("{} {} {does} at {}.", self.wait, self.held.who, end.place())
@@ -406,7 +409,7 @@ mod tests {
         Step {
             task: "shop::main".to_owned(),
             at: Some(at.to_owned()),
-            kind: kind.to_owned(),
+            kind: StepKind::named(kind),
             waits_for: waits_for.to_owned(),
             ..Step::default()
         }

@@ -123,7 +123,7 @@ impl Sighting for BusyThreads {
 /// A blocking pool whose threads have all been at work at every moment.
 pub(crate) struct BusyPool {
     threads: usize,
-    /// What most of them do: `blocked in read`.
+    /// State of most of them: `blocked in read`.
     state: String,
     at: Option<Spot>,
 }

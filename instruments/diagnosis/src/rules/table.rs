@@ -383,7 +383,7 @@ const OF_HOLDERS: &[&str] = &[
     "database",
 ];
 
-/// What follows from what. No rule knows another: the report leaves out what is explained.
+/// Findings that explain others. No rule knows another: the report leaves out what is explained.
 pub(crate) const EXPLAINS: &[Explains] = &[
     // A thread that does not yield accepts and reads nothing, and tasks pile up.
     Explains {

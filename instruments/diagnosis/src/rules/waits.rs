@@ -19,7 +19,7 @@ pub(crate) struct LongWait {
     is_held_outside: bool,
 }
 
-/// What was seen of a wait.
+/// Observation of a wait.
 enum What {
     /// Nothing but the wait.
     Alone(&'static Row),

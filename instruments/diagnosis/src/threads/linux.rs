@@ -10,6 +10,7 @@ mod standstill;
 mod stops;
 mod unwinder;
 
+pub use child::copy_memory;
 pub use program::{ProgramFile, open_plain};
 pub use resolve::{NamedFrame, Names};
 pub use sampler::{Samples, sample, why_refused};

@@ -423,7 +423,7 @@ impl Seen<'_> {
     }
 }
 
-/// What a thread does, as a clause: `is in fsync at shop::append`, `computes at shop::rank`.
+/// State of a thread, as a clause: `is in fsync at shop::append`, `computes at shop::rank`.
 #[derive(Clone, Debug)]
 pub(crate) struct Does {
     call: Option<String>,

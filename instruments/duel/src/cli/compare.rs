@@ -273,7 +273,7 @@ fn side(name: Option<&String>) -> Side {
     }
 }
 
-/// What a comparison needs beside its options.
+/// Needs of a comparison besides its options.
 pub(super) struct Setting<'a> {
     pub(super) traffic: &'a Traffic,
     pub(super) deciding: &'a Metric,

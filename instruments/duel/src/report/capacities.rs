@@ -16,7 +16,7 @@ use statistics::verdict::Speed;
 use terminal::coloured;
 
 use super::capacity::{self, rounded};
-use super::{Side, class_of, quoted, tone_of};
+use super::{Side, class_of, quoted, repeat, tone_of};
 
 /// Result that `compare --at-capacity --format json` prints.
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ pub struct Report {
     pub reason: String,
     /// Length of the comparison in seconds.
     pub seconds: f64,
-    /// What the services had to keep.
+    /// Conditions that the services had to keep.
     pub conditions: Vec<String>,
     /// Ratio of the capacities, with an interval that holds it in 98 % of comparisons.
     pub effect: Option<Ratio>,
@@ -218,11 +218,10 @@ impl Report {
                 (scrolled(&search.table(false), &format!("Steps of the {name}"), "raw"))
             }
         };
-        let repeat = html! { pre tabindex="0" { code { (command) } } };
         let sections = html! {
             (section("capacities", "Capacities", &capacities))
             @if self.steps() > 0 { (section("steps", "Steps", &steps)) }
-            (section("repeat", "Repeat it", &repeat))
+            (repeat(command))
         };
         document(&head, &sections)
     }

@@ -13,6 +13,8 @@ use statistics::condition::Condition;
 use statistics::figures;
 use terminal::{Tone, coloured};
 
+use super::repeat;
+
 /// Factor between rates that share a row of the table.
 const ALIKE: f64 = 1.04;
 /// Length of the longest bar in the table.
@@ -221,10 +223,9 @@ impl Report {
                 ul { @for note in &self.found.notes { li { (sentence_case(note)) } } }
             }
         };
-        let repeat = html! { pre tabindex="0" { code { (command) } } };
         let sections = html! {
             (section("steps", "Steps", &steps))
-            (section("repeat", "Repeat it", &repeat))
+            (repeat(command))
         };
         document(&head, &sections)
     }

@@ -15,6 +15,8 @@ use statistics::figures;
 use terminal::exit::Exit;
 use terminal::outcome::figures_of;
 
+use super::repeat;
+
 /// Result that `load --format json` prints: the outcome of all routes together, and each route.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -182,10 +184,9 @@ impl Report {
                 @for note in &self.notes { li { (sentence_case(note)) } }
             }
         };
-        let repeat = html! { pre tabindex="0" { code { (command) } } };
         let sections = html! {
             (section("latencies", "Latencies", &measured))
-            (section("repeat", "Repeat it", &repeat))
+            (repeat(command))
         };
         document(&head, &sections)
     }

@@ -15,7 +15,7 @@ use crate::traffic::Spacing;
 /// Time for a server that ran already to work off what a step has left, before the next one of the other.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What both builds must keep, and by which load that is tried.
+/// Conditions that both builds must keep, and the load that tries them.
 #[derive(Debug, Clone, Copy)]
 pub struct AtCapacity<'a> {
     /// Conditions; each [`Condition::is_goal`].

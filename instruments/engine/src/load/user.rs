@@ -162,7 +162,7 @@ struct UnderWay<'s> {
     due: Instant,
     sent: Instant,
     has_ended: bool,
-    /// What has arrived of the answer, if that is recorded.
+    /// The part of the answer that has arrived, if that is recorded.
     arrived: Option<Arrived>,
 }
 

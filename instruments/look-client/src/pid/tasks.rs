@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tasks {
     Seen(Box<Report>),
-    /// Those of saved evidence, which has sums alone.
+    /// Tasks of saved evidence, which has sums alone.
     Saved(Box<evidence::Tasks>),
     /// The reason, as a sentence.
     NotSeen(String),

@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use diagnosis::evidence::{Connections, Descriptors, Memory, NamedProcess, Part, View};
-use diagnosis::sockets::{Row, Socket, Watched, namespace_counts, table};
+use diagnosis::sockets::{Row, Socket, Watched, inode, namespace_counts, table};
 use diagnosis::threads::{ThreadProfile, sample};
 use diagnosis::thresholds::MOMENTS_OF_RISE;
 use diagnosis::{Evidence, Process, descriptors};
@@ -159,12 +158,6 @@ fn own_sockets(process: Process, rows: &[Row]) -> Option<Vec<Socket>> {
     Some(own.map(Row::socket).collect())
 }
 
-/// Returns the number in a link such as `socket:[4711]`.
-fn inode(link: &Path) -> Option<u64> {
-    let number = link.to_str()?.strip_prefix("socket:[")?;
-    number.strip_suffix(']')?.parse().ok()
-}
-
 /// Returns the CPU time that the process has used, in ticks.
 fn ticks(process: Process) -> Option<u64> {
     Stat::of(process).map(|stat| stat.ticks)
@@ -208,12 +201,6 @@ fn memory(resident: &[i64], seconds: f64) -> Option<Memory> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_link_names_its_socket() {
-        assert_eq!(inode(Path::new("socket:[4711]")), Some(4711));
-        assert_eq!(inode(Path::new("/dev/null")), None);
-    }
 
     #[test]
     fn the_calling_process_may_run_somewhere_and_uses_memory() {

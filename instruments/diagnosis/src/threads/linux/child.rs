@@ -178,8 +178,9 @@ pub(super) fn now() -> Duration {
         .saturating_add(Duration::from_nanos(now.tv_nsec.unsigned_abs()))
 }
 
-/// Copies memory of a process from `address` on, and returns the number of bytes until the first that cannot be read.
-pub(super) fn copy(pid: c_int, address: u64, to: &mut [u8]) -> usize {
+/// Copies memory of a process from `address` on, and returns the number of bytes until the first that cannot be read. It is one
+/// system call, which a signal handler may make, and sets `errno`.
+pub fn copy_memory(pid: c_int, address: u64, to: &mut [u8]) -> usize {
     let local = libc::iovec {
         iov_base: to.as_mut_ptr().cast(),
         iov_len: to.len(),

@@ -83,7 +83,8 @@ impl Piece {
             let Some(rest) = self.bytes.get_mut(at..) else {
                 return;
             };
-            let read = child::copy(pid, self.address.saturating_add(at as u64), rest) / Self::BLOCK;
+            let read =
+                child::copy_memory(pid, self.address.saturating_add(at as u64), rest) / Self::BLOCK;
             for is_read in self.is_read.iter_mut().skip(from).take(read) {
                 *is_read = true;
             }
@@ -104,7 +105,7 @@ pub struct StillThread {
     pub registers: [u64; 4],
 }
 
-/// What was seen of a process that stood still for a moment.
+/// A process that stood still for a moment.
 #[derive(Debug)]
 pub struct Standstill {
     /// Threads that stood still.

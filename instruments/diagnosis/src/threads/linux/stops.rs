@@ -439,7 +439,7 @@ fn copy_stack(orders: &Orders<'_>, from: u64, to: &mut [u8]) -> usize {
         0 => unsafe { libc::getpid() },
         other => other,
     };
-    child::copy(pid, from, to)
+    child::copy_memory(pid, from, to)
 }
 
 /// Reads the call of a thread from the file of this path.
