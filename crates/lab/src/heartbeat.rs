@@ -77,7 +77,7 @@ impl Ticks {
         metrics.extend(sum.held_up.map(|held_up| {
             Metric::gauge(
                 "reactor_held_up_share",
-                "Share of the time in which the reactor's own thread computed or slept for more \
+                "Share of the time when the reactor's own thread computed or slept for more \
                  than 5 ms between two of those ticks",
                 held_up.as_secs_f64() / sum.time.as_secs_f64().max(1e-3),
             )

@@ -50,7 +50,7 @@ impl Cli {
             .try_get_matches_from(words)
             .unwrap_or_else(|mut error| {
                 if is_load && error.kind() == ErrorKind::UnknownArgument {
-                    let tip = "a chapter has requests of its own; for your own service give its address with --url";
+                    let tip = "a chapter has its own requests; for your service give its address with --url";
                     let tip = ContextValue::StyledStrs(vec![tip.into()]);
                     error.insert(ContextKind::Suggested, tip);
                 }

@@ -436,7 +436,7 @@ impl Sampler {
         notes.extend(self.apart.note());
         if self.has_yielded {
             notes.push(
-                "This profile ended early: the service began a profiler of its own, which handles SIGPROF.".to_owned(),
+                "This profile ended early: the service began its own profiler, which handles SIGPROF.".to_owned(),
             );
         }
         if let Some(why) = &self.without_timer {

@@ -146,7 +146,7 @@ fn refuse_foreign_pages(request: &Parts) -> Result<(), EndpointError> {
     let is_of_other = says("sec-fetch-site", "cross-site") || says("sec-fetch-site", "same-site");
     if is_of_other && !says("sec-fetch-dest", "document") {
         return Err(EndpointError::Forbidden(
-            "a page of another site or port asks for it: open it in a tab of its own",
+            "a page of another site or port asks for it: open it in a separate tab",
         ));
     }
     Ok(())

@@ -85,7 +85,7 @@ impl fmt::Display for Sockets {
         }
         writeln!(
             f,
-            "{} looks in {:.1} s. Opened: at least. Held back: of the looks at which a connection had something queued.",
+            "{} looks in {:.1} s. Opened: at least. Held back: of the looks that found something queued.",
             self.seen.looks, self.seen.seconds
         )?;
         let counts = (self.seen.namespace_opened, self.seen.namespace_accepted);

@@ -92,7 +92,7 @@ pub(crate) fn left_out(profile: &Profile) -> Result<String, EndpointError> {
 #[cfg(feature = "flamegraph")]
 pub(crate) fn drawn(profile: &Profile, frames: Frames) -> Result<String, EndpointError> {
     let tail = of(profile)?;
-    let title = "What the slowest requests wait for, beside the rest";
+    let title = "What the slowest requests wait for, compared with the rest";
     let options = FlamegraphOptions::default().title(title).frames(frames);
     profile
         .tail_flamegraph(&options)

@@ -374,7 +374,7 @@ impl Comparison<'_> {
         }
         if spoilt.iter().any(|one| one.is_unsettled) {
             notes.push(format!(
-                "a server was still busy {} s after its load; what was left ran beside the next \
+                "a server was still busy {} s after its load; what was left ran during the next \
                  one's.",
                 SETTLE_AT_MOST.as_secs()
             ));

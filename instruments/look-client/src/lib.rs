@@ -219,12 +219,12 @@ fn answer_of(url: &str, path: &str, seconds: f64) -> Result<String, CliError> {
         if target.speaks_tls_unasked() {
             return CliError::invalid(format!(
                 "{origin} does not answer ({why}): HTTPS is spoken there, and debug endpoints speak plain HTTP on a \
-                 port of their own, often 6060"
+                 separate port, often 6060"
             ));
         }
         CliError::invalid(format!(
             "{origin} does not answer ({why}): is the service running, and is this the address of its debug endpoints, \
-             often port 6060? In a service that is stuck, only endpoints with a listener of their own answer \
+             often port 6060? In a service that is stuck, only endpoints with a separate listener answer \
              (DebugEndpoints::listen)"
         ))
     })?;

@@ -195,7 +195,7 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
     {
         let cause = bystander.errors.keys().next();
         return Some(format!(
-            "{} beside the load failed ({}); bystanders must be answered, too.",
+            "{} of bystanders failed ({}); bystanders must be answered, too.",
             figures::things(count, "request"),
             cause.map_or("a wrong answer", String::as_str)
         ));

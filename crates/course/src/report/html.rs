@@ -84,7 +84,7 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
             "A bounded queue: the answers stay at the capacity.",
         ),
         _ => (
-            "Requests per second of every round in the order in which they ran.",
+            "Requests per second of every round, in the order of the runs.",
             "Hollow marks are the same server again: how far they lie from the filled ones is the noise.",
         ),
     }

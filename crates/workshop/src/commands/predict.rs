@@ -128,6 +128,6 @@ fn show(workshop: &Workshop, chapter: &Chapter, format: Format) -> Result<(), Cl
     println!("  a fix is better by a factor of: {}", text(last.gain));
     println!("  {cause}, problem: {}", text(last.problem));
     println!("  {cause}, fix: {}", text(last.fix));
-    println!("`cargo workshop prove {number}` sets this beside the law and the measurement.");
+    println!("`cargo workshop prove {number}` sets this next to the law and the measurement.");
     Ok(())
 }

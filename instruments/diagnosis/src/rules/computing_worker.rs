@@ -113,7 +113,7 @@ impl Sighting for Computing {
         };
         if self.had_cpu < FEW_CPUS {
             seen = format!(
-                "{seen} For {:.0} % of the time in which they wanted a CPU, they had none.",
+                "{seen} For {:.0} % of the time when they wanted a CPU, they had none.",
                 (1.0 - self.had_cpu) * 100.0
             );
         }
@@ -300,7 +300,7 @@ mod tests {
         assert!(
             found
                 .seen
-                .contains("For 90 % of the time in which they wanted a CPU"),
+                .contains("For 90 % of the time when they wanted a CPU"),
             "{found:?}"
         );
     }

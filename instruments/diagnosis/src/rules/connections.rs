@@ -135,7 +135,7 @@ impl Sighting for ShortConnections {
 pub(crate) struct HeldBack {
     side: Side,
     peers: Peers,
-    /// Share of the looks at which something was queued.
+    /// Share of the looks that found something queued.
     share: f64,
 }
 
@@ -167,7 +167,7 @@ impl Sighting for HeldBack {
 
     fn seen(&self) -> String {
         format!(
-            "In {:.0} % of the looks at which something was queued, a small piece had waited for an acknowledgement for 10 ms \
+            "In {:.0} % of the looks that found something queued, a small piece had waited for an acknowledgement for 10 ms \
              or more.",
             100.0 * self.share
         )

@@ -95,7 +95,7 @@ impl Sighting for Burst {
             ));
         }
         format!(
-            "For {:.0} % of the time nobody is there, and half of the requests take {} or less. On average {}.",
+            "For {:.0} % of the time no request is there, and half of the requests take {} or less. On average {}.",
             self.first().place().absent * 100.0,
             short(self.first().route.median_ms.unwrap_or_default()),
             waits.join(", ")

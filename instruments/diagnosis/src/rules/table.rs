@@ -45,7 +45,7 @@ rows! {
         "Hand the work over with `rayon::spawn`, and await a `oneshot` for its result.";
     BLOCKED_IN_PIPE = "blocked_worker", Fault, 2.0, THREADS,
         "The reader of what it writes is slow, or gone.",
-        "Write logs from a thread of their own, which may drop lines.";
+        "Write logs from a separate thread, which may drop lines.";
     BLOCKED_IN_LOOKUP = "blocked_worker", Fault, 2.0, THREADS,
         "A name is looked up by a call that blocks.",
         "Use `tokio::net::lookup_host`, which does that on a blocking thread.";
@@ -97,7 +97,7 @@ rows! {
         "A deadlock: each thread holds a lock for which another waits, unless the holder is in code whose lines are unknown.",
         "Take locks in one order, and drop a guard before the next lock is taken.";
     SQLITE_JOURNAL = "database", Fault, 1.1, "/debug/threads?all=true",
-        "The rollback journal lets nobody read while another connection writes.",
+        "The rollback journal lets no connection read while another one writes.",
         "Set `journal_mode = WAL`, which does.";
     SQLITE_WRITER = "database", Fault, 1.1, "/debug/threads?all=true",
         "SQLite has one writer at a time, and each transaction that writes waits for the disk, or for what it awaits.",
@@ -109,16 +109,16 @@ rows! {
     // Runtimes.
     FULL_POOL = "full_blocking_pool", Fault, 1.7, THREADS,
         "Long jobs have all its threads; `spawn_blocking`, `tokio::fs` and name lookups wait for one.",
-        "Bound those jobs by a semaphore of their own, or make them shorter, before you blame the disk.";
+        "Bound those jobs by a separate semaphore, or make them shorter, before you blame the disk.";
     FULL_POOL_BLOCKS_ON = "full_blocking_pool", Fault, 1.7, THREADS,
         "`block_on` keeps its thread until the future ends, and what the future waits for needs a thread, too.",
         "Make the function async and await the future.";
     BUSY_POOL = "full_blocking_pool", Bound, 1.7, THREADS,
         "Long jobs have all threads of the pool, if this is their limit (`max_blocking_threads`).",
-        "Bound those jobs by a semaphore of their own, or make them shorter.";
+        "Bound those jobs by a separate semaphore, or make them shorter.";
     BUSY_POOL_AT_LIMIT = "full_blocking_pool", Fault, 1.7, THREADS,
         "Long jobs have all threads of the pool; `spawn_blocking`, `tokio::fs` and name lookups wait for one.",
-        "Bound those jobs by a semaphore of their own, or make them shorter.";
+        "Bound those jobs by a separate semaphore, or make them shorter.";
     LATE = "late", Fault, 0.9, HEARTBEAT,
         "Something blocks or keeps the threads of the runtime.",
         "";
@@ -144,7 +144,7 @@ rows! {
     LIMIT = "limit", Bound, 0.9, AWAIT, "", "";
     LIMIT_FOR_TASKS = "limit", Fault, 0.9, AWAIT,
         "Work in the background takes the permits that requests need.",
-        "Give that work permits of its own, and bound how much of it begins at once.";
+        "Give that work its own permits, and bound how much of it begins at once.";
     QUEUE = "queue", Bound, 0.9, AWAIT, "", "";
     CLIENT = "client", Wait, 0.2, AWAIT, "", "";
     SINGLE_FLIGHT = "single_flight", Wait, 0.0, AWAIT,
@@ -274,7 +274,7 @@ rows! {
         "The request that makes the value is cut before it is done, and the next one begins from the start.",
         "Make it in a spawned task and await that, or before the service takes requests.";
     SERVER_ERRORS = "server_errors", Fault, 0.95, AWAIT_JSON,
-        "Something that the handler needs fails: a connection, a file, a time limit of its own.",
+        "Something that the handler needs fails: a connection, a file, its own time limit.",
         "Look for the errors in its log; an error is often fast, and hides in latencies.";
 
     // Growth.
@@ -324,10 +324,10 @@ rows! {
         "Give each client a bounded channel, use `try_send`, close those that are too slow, and hold no lock while you send.";
     NOT_READ = "unread", Fault, 0.8, SOCKETS,
         "The task or thread that reads does something else first.",
-        "Read in a task of its own, or close what nobody will read.";
+        "Read in a separate task, or close what will not be read.";
     SHARED_CONNECTION = "shared_connection", Fault, 1.3, AWAIT,
         "One connection answers in turn: a slow command, or one that blocks, holds up all behind it.",
-        "Use a pool of connections, and give commands that block a connection of their own.";
+        "Use a pool of connections, and a separate one for commands that block.";
     // The weight adds half of the share of the routes' time.
     SHARED_STREAMS = "answer_or_stream", Fault, 0.5, AWAIT, "", "";
 }

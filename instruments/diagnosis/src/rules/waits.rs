@@ -208,7 +208,7 @@ impl Sighting for LongWait {
         let mut seen = self.waiting.seen();
         if let What::SingleFlight = &self.what {
             let absent = self.waiting.place().absent * 100.0;
-            seen = format!("{seen} For {absent:.0} % of the time nobody waits there.");
+            seen = format!("{seen} For {absent:.0} % of the time no request waits there.");
         }
         if let Some(past) = &self.waiting.past {
             let past = whereabouts(past);

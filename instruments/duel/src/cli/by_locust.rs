@@ -51,7 +51,7 @@ impl<'a> ByLocust<'a> {
             With::Embedded => return Ok(None),
             With::K6 => {
                 return Err(CliError::usage(
-                    "k6 sends no load of a service of your own; `load` writes a script for it, by --k6 FILE",
+                    "k6 sends no load to your own service; `load` writes a script for it, by --k6 FILE",
                 ));
             }
             With::Locust => {}

@@ -208,7 +208,7 @@ impl<'a> Revision<'a> {
             Some(file) => Err(CliError::new(
                 Exit::Invalid,
                 format!(
-                    "the build of the {name} set back the time of {file}, by which cargo tells what to build \
+                    "the build of the {name} set back the time of {file}, which tells cargo what to build \
                      again after another revision; leave that out of --build"
                 ),
             )),

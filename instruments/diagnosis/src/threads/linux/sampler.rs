@@ -423,7 +423,7 @@ pub fn why_refused(process: Process, error: i32) -> String {
         }
         // The process that takes stacks counts as a thread of its user.
         _ if error == libc::EAGAIN => format!(
-            "this takes a thread, in a process of its own, and the system starts none ({}): raise the limit, `ulimit -u` or \
+            "this takes a thread in a separate process, and the system starts none ({}): raise the limit, `ulimit -u` or \
              pids.max of the container",
             std::io::Error::from_raw_os_error(error)
         ),
