@@ -65,7 +65,7 @@ pub enum Arrivals {
 pub enum Spacing {
     /// Random, as from users who know nothing of each other; drawn by the load's seed
     Poisson,
-    /// Even steps: the kindest form, in which no two requests come at once
+    /// Even steps: the kindest form, as no two requests come at once
     Even,
 }
 

@@ -105,7 +105,7 @@ pub fn spacing() -> impl TypedValueParser<Value = Spacing> {
     let poisson = PossibleValue::new("poisson")
         .help("At random, as users come who know nothing of each other; drawn by the load's seed");
     let even = PossibleValue::new("even")
-        .help("At even steps: the kindest form, in which no two requests come at once");
+        .help("At even steps: the kindest form, as no two requests come at once");
     PossibleValuesParser::new([poisson, even]).map(|word| match word.as_str() {
         "even" => Spacing::Even,
         _ => Spacing::Poisson,

@@ -20,7 +20,7 @@ Examples:
     duel compare --base './old --port {port}' --change './new --port {port}' --get / --get '/search?q=tea x3'
   Two servers that run, by their latency at a rate:
     duel compare --running http://127.0.0.1:8080 http://127.0.0.1:8081 --get / --rate 200 --metric p99_ms
-  The highest rates at which their p99 stays below 100 ms:
+  The highest rates that keep their p99 below 100 ms:
     duel compare --base './old --port {port}' --change './new --port {port}' --get / --at-capacity 'p99 < 100ms'
   Accept up to 3 % slower, and tell a noisy machine from a slower build:
     duel compare … --at-most-slower 3% --inconclusive fail
@@ -38,7 +38,7 @@ Examples:
     duel load http://127.0.0.1:8080 --get '/checkout/{1..5000} x20' --get '/search?q=tea'
   200 requests per second at random moments; exit code 1 if the p99 is over 100 ms:
     duel load http://127.0.0.1:8080/checkout/1 --rate 200 --fail-if 'p99 > 100ms'
-  The highest rate at which the p99 stays below 100 ms, and what the limit is:
+  The highest rate that keeps the p99 below 100 ms, and what the limit is:
     duel load http://127.0.0.1:8080/checkout/1 --find 'p99 < 100ms' --look http://127.0.0.1:6060
   The time to the first byte of a stream, and between its events:
     duel load http://127.0.0.1:8080/events --stream --users 20
@@ -95,7 +95,7 @@ pub(crate) struct Sent {
     /// [default: a fresh one]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u32>,
-    /// A path that gets requests at a steady rate beside the load, to see how other routes suffer from it
+    /// A path that gets requests at a steady rate during the load, to see how other routes suffer from it
     #[arg(long, value_name = "PATH")]
     pub bystander: Option<String>,
     /// Rate of the bystander's requests
@@ -114,7 +114,7 @@ pub(crate) struct Sent {
     #[arg(long, conflicts_with = "cacert", hide = !cfg!(feature = "tls"))]
     pub insecure: bool,
     /// HTTP/2, which the service must speak: negotiated by ALPN in HTTPS, assumed in plain HTTP.
-    /// Each user has a connection of its own, with one request on it at a time
+    /// Each user has its own connection, with one request on it at a time
     #[arg(long, hide = !cfg!(feature = "http2"))]
     pub http2: bool,
     /// A new connection for each request
@@ -214,7 +214,7 @@ pub(crate) struct Compare {
     /// Exit code of an inconclusive verdict: 0, or 4 [default: 1, as if it were slower]
     #[arg(long, value_name = "HOW", value_enum, help_heading = "Verdict")]
     pub inconclusive: Option<Inconclusive>,
-    /// Compare the highest rates at which this holds, in place of a metric: 'p99 < 100ms', 'errors < 0.1 %'. May be repeated
+    /// Compare the highest rates that keep this condition, in place of a metric: 'p99 < 100ms', 'errors < 0.1 %'. May be repeated
     #[arg(long, value_name = "CONDITION", value_parser = goal, help_heading = "Verdict")]
     #[arg(conflicts_with_all = ["metric", "root_cause", "profiles", "export", "users", "think", "seconds", "with", "judge", "bystander", "layouts"])]
     pub at_capacity: Vec<Condition>,
@@ -250,7 +250,7 @@ pub(crate) struct Compare {
 /// Options of everything that compares builds: how to build, start, load and judge them.
 #[derive(Debug, Args)]
 pub(crate) struct Comparing {
-    /// Command that builds a revision, in a worktree of its own
+    /// Command that builds a revision, in a separate worktree
     #[arg(long, value_name = "COMMAND", default_value = "cargo build --release")]
     pub build: String,
     /// Command that starts a revision's build, in the same folder
@@ -332,7 +332,7 @@ pub(crate) struct Load {
     /// Open loop: this many requests per second on a schedule, whatever the answers do; with --find, the first rate
     #[arg(long, value_name = "PER SECOND", conflicts_with = "think", value_parser = number(0.01..=1_000_000.0, "500"))]
     pub rate: Option<f64>,
-    /// Find the highest rate at which this holds: 'p99 < 100ms', 'p95 < 1s', 'errors < 0.1 %'. May be repeated
+    /// Find the highest rate that keeps this condition: 'p99 < 100ms', 'p95 < 1s', 'errors < 0.1 %'. May be repeated
     #[arg(long, value_name = "CONDITION", value_parser = goal, help_heading = "Limits")]
     #[arg(conflicts_with_all = ["think", "k6", "locust", "judge", "fail_if", "bystander"])]
     pub find: Vec<Condition>,
