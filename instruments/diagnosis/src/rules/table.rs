@@ -98,7 +98,7 @@ rows! {
         "Take locks in one order, and drop a guard before the next lock is taken.";
     SQLITE_JOURNAL = "database", Fault, 1.1, "/debug/threads?all=true",
         "The rollback journal lets no connection read while another one writes.",
-        "Set `journal_mode = WAL`, which does.";
+        "Set `journal_mode = WAL`, which allows that.";
     SQLITE_WRITER = "database", Fault, 1.1, "/debug/threads?all=true",
         "SQLite has one writer at a time, and each transaction that writes waits for the disk, or for what it awaits.",
         "Write several rows in one transaction, and commit before it awaits anything but the database.";
