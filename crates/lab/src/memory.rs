@@ -87,7 +87,8 @@ impl Memory {
         };
         system.cgroup_limits().map_or(whole, |group| Self {
             total: whole.total.min(group.total_memory),
-            free: whole.free.min(group.free_memory),
+            // Its own free memory leaves out what caches files, which the kernel gives to whoever needs it.
+            free: whole.free.min(group.total_memory.saturating_sub(group.rss)),
         })
     }
 

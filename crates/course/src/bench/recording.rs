@@ -93,8 +93,12 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
         ));
     }
     let mut nginx = None;
-    if order.before_nginx {
+    if order.before_nginx || order.counts.is_some() {
         nginx = Nginx::start(&order.bench, order.folder)?;
+    }
+    if !order.before_nginx {
+        // It is needed at the end. That it cannot run is said before minutes of load, and it does not run beside them.
+        nginx = None;
     }
     let mut arguments = order.bench.arguments.to_vec();
     if let Some(nginx) = &nginx {

@@ -57,7 +57,7 @@ struct Study {
 ///
 /// # Errors
 ///
-/// Stops on Ctrl-C and on a busy machine. A piece that fails for another reason is reported, and the next one begins.
+/// Stops on Ctrl-C. A piece that fails, or that a busy machine disturbs, is reported, and the next one begins.
 pub(super) fn record(workshop: &Workshop, machine: &Machine) -> Result<Exit, CliError> {
     let (stale, all) = stale(workshop)?;
     let mut names = Vec::new();
@@ -76,20 +76,14 @@ pub(super) fn record(workshop: &Workshop, machine: &Machine) -> Result<Exit, Cli
         let (neighbours, began) = (Neighbours::watch(), Instant::now());
         match piece.record(workshop, machine) {
             Ok(()) => (),
-            Err(error) if matches!(error.exit, Exit::Interrupted | Exit::Invalid) => {
-                println!(
-                    "{number} of {} are recorded; run this again for the others",
-                    stale.len()
-                );
+            Err(error) if error.exit == Exit::Interrupted => {
+                println!("run this again for this and the others");
                 // Its sentence would say that nothing was kept.
-                return match error.exit {
-                    Exit::Interrupted => Ok(Exit::Interrupted),
-                    _ => Err(error),
-                };
+                return Ok(Exit::Interrupted);
             }
             Err(error) => {
                 eprintln!("{name}: {error}");
-                exit = Exit::Bad;
+                exit = error.exit;
                 continue;
             }
         }
