@@ -3,13 +3,13 @@
 //! From a future's type, every live field that is or contains a future is followed: of an `async fn` the future that it
 //! awaits, of any other all fields, through enums by their live variant, through boxes, pinned references, and trait
 //! objects by their table. A type is a future if it is the state of an `async fn` or block, or has a method `poll`.
-//! A stream behind a trait object is shown like a future, and so are the bodies that a server's connection sends.
+//! A stream behind a trait object is shown like a future, and so are the bodies that a connection sends.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use ecosystem::{PathMeaning, kinds};
+use ecosystem::kinds;
 
 use crate::contained::{contained, element};
 use crate::locals;
@@ -38,7 +38,10 @@ const FUTURE: &str = "core::future::future::Future";
 /// Trait of streams.
 const STREAM: &str = "futures_core::stream::Stream";
 
-/// Traits of bodies. A server's connection polls them; anything else that keeps one may have put it aside.
+/// Crates whose futures are connections, and poll the bodies that they keep.
+const CONNECTIONS: [&str; 2] = ["actix_http", "hyper"];
+
+/// Traits of bodies. Anything but a connection that keeps one may have put it aside.
 const BODIES: [&str; 2] = [
     "http_body::Body",
     "actix_http::body::message_body::MessageBody",
@@ -107,8 +110,8 @@ pub(crate) struct Kept {
 enum Search {
     /// Futures that are polled through this value, and what it keeps.
     Polled,
-    /// The same within a server's connection, with the bodies that it sends.
-    Served,
+    /// The same within a connection, with the bodies that it sends.
+    Sent,
     /// Futures behind a reference: what is borrowed is kept by others.
     Borrowed,
     /// A local that is not awaited.
@@ -178,8 +181,9 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
                 None => node.stage = Stage::Unreadable,
             }
         } else {
-            let search = if is_body || PathMeaning::Server.fits(&of.path) {
-                Search::Served
+            let of_crate = of.path.split("::").next().unwrap_or_default();
+            let search = if is_body || CONNECTIONS.contains(&of_crate) {
+                Search::Sent
             } else {
                 Search::Polled
             };
@@ -321,7 +325,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         {
             let is_followed = match object(&of) {
                 Some(Object::Future | Object::Stream) => search != Search::Aside || is_box(&of),
-                Some(Object::Body) => search == Search::Served,
+                Some(Object::Body) => search == Search::Sent,
                 None => false,
             };
             if is_followed {
@@ -330,7 +334,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             return;
         }
         if let Some((values, is_cut)) = contained(self.reading, value, &of) {
-            if is_cut && matches!(search, Search::Polled | Search::Served) {
+            if is_cut && matches!(search, Search::Polled | Search::Sent) {
                 found.unseen.push(format!(
                     "members of {} beyond the first",
                     names::short(&of.name)
