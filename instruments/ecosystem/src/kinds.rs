@@ -108,8 +108,11 @@ static WAITS: Table<Wait> = Table::new(|| {
     })
 });
 
-static TIMERS: Table<FieldPath> =
-    Table::new(|| read("Types that limit a wait", |cells| field_path(cells.get(1)?)));
+static TIMERS: Table<Vec<&'static str>> = Table::new(|| {
+    read("Types that limit a wait", |cells| {
+        Some(cells.get(1)?.split(", ").map(name).collect())
+    })
+});
 
 static SETS: Table<Set> = Table::new(|| {
     read("Types that poll a list", |cells| {
@@ -162,9 +165,9 @@ pub fn wait(path: &str) -> Option<&'static Wait> {
     }
 }
 
-/// Returns the field with the timer of a future that limits another wait.
-pub fn timer(path: &str) -> Option<&'static str> {
-    TIMERS.get(path)?.first().copied()
+/// Returns the fields with the timers of a future that limits another wait.
+pub fn timers(path: &str) -> &'static [&'static str] {
+    TIMERS.get(path).map_or(&[], Vec::as_slice)
 }
 
 /// Returns how the futures of a set are found.

@@ -23,6 +23,9 @@ const NOTIFIED: u64 = 0b100;
 /// Crates whose futures only pass others on.
 const PLAIN: [&str; 4] = ["alloc", "core", "futures_util", "std"];
 
+/// Wait of a connection that sends a body of its own kind.
+const BODY: &str = "the next piece of an answer, or room to send it";
+
 /// A task, and others that it leads to.
 pub(crate) struct Told {
     pub(crate) task: Task,
@@ -238,14 +241,9 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
         owners.extend(around.iter().rev().map(|around| around.value));
         owners.extend(&self.outside);
         self.holds(node, Some(frame), &owners, &[]);
-        let timer = kinds::timer(&node.of.path)
-            .and_then(|timer| self.reading.find(node.value, timer, Reach::WithinValue));
         around.push(node);
         for child in &node.children {
-            // The timer of a limit is no wait of its own.
-            if timer.is_none_or(|timer| timer.address != child.value.address) {
-                self.node(child, around);
-            }
+            self.node(child, around);
         }
         let is_begun = !matches!(
             node.stage,
@@ -292,10 +290,15 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 .last()
                 .map(|leaf| names::of_future(&leaf.of.name))
                 .unwrap_or_default();
+            let (kind, waits_for) = if around.iter().any(|node| node.is_body) {
+                ("body", BODY.to_owned())
+            } else {
+                ("unknown", format!("a hand-written future, {leaf}"))
+            };
             return Wait {
                 frame,
-                kind: "unknown",
-                waits_for: format!("a hand-written future, {leaf}"),
+                kind,
+                waits_for,
                 line: inner().find(line_of).and_then(line),
                 peer: None,
                 resource: None,

@@ -404,11 +404,15 @@ impl<'i, 'a> Types<'i, 'a> {
             .unwrap_or_default();
         let name = string(file.path_name())?;
         let folder = file.directory(header).and_then(string).unwrap_or_default();
-        let path = if name.starts_with('/') || folder.is_empty() {
-            name
-        } else {
-            format!("{folder}/{name}")
-        };
+        // Each may be relative to what stands before it.
+        let mut path = compiled_in.clone();
+        for part in [folder, name] {
+            if part.starts_with('/') {
+                path = part;
+            } else if !part.is_empty() {
+                path = format!("{path}/{part}");
+            }
+        }
         Some(names::of_file(&path, &compiled_in).into())
     }
 }

@@ -3,6 +3,7 @@
 //! From a future's type, every live field that is or contains a future is followed: of an `async fn` the future that it
 //! awaits, of any other all fields, through enums by their live variant, through boxes, pinned references, and trait
 //! objects by their table. A type is a future if it is the state of an `async fn` or block, or has a method `poll`.
+//! A stream behind a trait object is shown like a future, and so are the bodies that a connection sends.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -31,12 +32,29 @@ const DEEPEST_VALUES: usize = 16;
 /// Deepest nesting of types that is looked through.
 const DEEPEST_TYPES: usize = 64;
 
+/// Trait of futures.
+const FUTURE: &str = "core::future::future::Future";
+
+/// Trait of streams.
+const STREAM: &str = "futures_core::stream::Stream";
+
+/// Crates whose futures are connections, and poll the bodies that they keep.
+const CONNECTIONS: [&str; 2] = ["actix_http", "hyper"];
+
+/// Traits of bodies. Anything but a connection that keeps one may have put it aside.
+const BODIES: [&str; 2] = [
+    "http_body::Body",
+    "actix_http::body::message_body::MessageBody",
+];
+
 /// A future that a task polls.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
     pub(crate) of: Rc<Type>,
     pub(crate) stage: Stage,
+    /// True for the body of an answer, which is sent.
+    pub(crate) is_body: bool,
     /// Futures that it polls.
     pub(crate) children: Vec<Node>,
     /// Values that it keeps, and that may hold a resource.
@@ -92,6 +110,8 @@ pub(crate) struct Kept {
 enum Search {
     /// Futures that are polled through this value, and what it keeps.
     Polled,
+    /// The same within a connection, with the bodies that it sends.
+    Sent,
     /// Futures behind a reference: what is borrowed is kept by others.
     Borrowed,
     /// A local that is not awaited.
@@ -101,6 +121,7 @@ enum Search {
 #[derive(Default)]
 struct Found {
     futures: Vec<Value>,
+    bodies: Vec<Value>,
     kept: Vec<Kept>,
     handles: Vec<Kept>,
     unseen: Vec<String>,
@@ -134,10 +155,10 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
 
     /// Returns a task's future with all that it polls.
     pub(crate) fn walk(&self, future: Value) -> Option<Node> {
-        self.node(future, 0, &mut Met::default())
+        self.node(future, false, 0, &mut Met::default())
     }
 
-    fn node(&self, value: Value, depth: usize, met: &mut Met) -> Option<Node> {
+    fn node(&self, value: Value, is_body: bool, depth: usize, met: &mut Met) -> Option<Node> {
         let of = self.reading.type_of(value)?;
         if depth > DEEPEST_FUTURES || met.futures >= MOST_FUTURES || !met.values.insert(value) {
             return None;
@@ -147,6 +168,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             value,
             of: of.clone(),
             stage: Stage::Other,
+            is_body,
             children: Vec::new(),
             kept: Vec::new(),
             handles: Vec::new(),
@@ -159,9 +181,18 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
                 None => node.stage = Stage::Unreadable,
             }
         } else {
-            let mut found = Found::default();
+            let of_crate = of.path.split("::").next().unwrap_or_default();
+            let search = if is_body || CONNECTIONS.contains(&of_crate) {
+                Search::Sent
+            } else {
+                Search::Polled
+            };
+            let (timers, mut found) = (kinds::timers(&of.path), Found::default());
             for (field, value) in self.reading.fields(value, &of) {
-                self.search(value, &field.name, Search::Polled, 0, &mut found);
+                // The timer of a limit is no wait of its own.
+                if !timers.contains(&&*field.name) {
+                    self.search(value, &field.name, search, 0, &mut found);
+                }
             }
             self.add(&mut node, found, depth, met);
         }
@@ -220,7 +251,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             node.handles
                 .extend(found.handles.into_iter().filter(&mut is_new));
             for future in found.futures {
-                node.aside.extend(self.node(future, depth + 1, met));
+                node.aside.extend(self.node(future, false, depth + 1, met));
             }
         }
     }
@@ -241,8 +272,10 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
     }
 
     fn add(&self, node: &mut Node, found: Found, depth: usize, met: &mut Met) {
-        for future in found.futures {
-            node.children.extend(self.node(future, depth + 1, met));
+        let futures = found.futures.into_iter().map(|future| (future, false));
+        for (value, is_body) in futures.chain(found.bodies.into_iter().map(|body| (body, true))) {
+            node.children
+                .extend(self.node(value, is_body, depth + 1, met));
         }
         for kept in found.kept {
             if met.values.insert(kept.value) {
@@ -290,13 +323,18 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         if let Some(table) = of.fields.iter().find(|field| &*field.name == "vtable")
             && let Some(data) = of.fields.iter().find(|field| &*field.name == "pointer")
         {
-            if search != Search::Aside || is_box(&of) {
+            let is_followed = match object(&of) {
+                Some(Object::Future | Object::Stream) => search != Search::Aside || is_box(&of),
+                Some(Object::Body) => search == Search::Sent,
+                None => false,
+            };
+            if is_followed {
                 self.trait_object(value, &of, data, table, found);
             }
             return;
         }
         if let Some((values, is_cut)) = contained(self.reading, value, &of) {
-            if is_cut && search == Search::Polled {
+            if is_cut && matches!(search, Search::Polled | Search::Sent) {
                 found.unseen.push(format!(
                     "members of {} beyond the first",
                     names::short(&of.name)
@@ -326,7 +364,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         }
     }
 
-    /// Follows a trait object to the future behind it.
+    /// Follows a trait object to the future, stream or body behind it.
     fn trait_object(
         &self,
         value: Value,
@@ -335,9 +373,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         table: &Field,
         found: &mut Found,
     ) {
-        if !of.name.contains("core::future::future::Future") {
-            return;
-        }
+        let object = object(of);
         let word = |field: &Field| {
             self.reading
                 .memory
@@ -358,15 +394,13 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
                 // An object of another object, such as a boxed box, is followed as well.
                 let name: Rc<str> = "".into();
                 let value = Value { address, of: *of };
-                if self
-                    .reading
-                    .types
-                    .get(*of)
-                    .is_some_and(|of| self.is_future(&of))
-                {
-                    found.futures.push(value);
-                } else {
-                    self.search(value, &name, Search::Polled, 1, found);
+                let behind = self.reading.types.get(*of);
+                let is_shown = |of: &Rc<Type>| !is_pointer(of) && kinds::set(&of.path).is_none();
+                match (object, behind) {
+                    (Some(Object::Body), Some(of)) if is_shown(&of) => found.bodies.push(value),
+                    (Some(Object::Stream), Some(of)) if is_shown(&of) => found.futures.push(value),
+                    (_, Some(of)) if self.is_future(&of) => found.futures.push(value),
+                    _ => self.search(value, &name, Search::Polled, 1, found),
                 }
             }
             [] => found
@@ -379,9 +413,12 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         }
     }
 
-    /// Returns whether a type is a future that is shown: pointers to futures are futures, too, and are followed instead.
+    /// Returns whether a type is a future that is shown: pointers to futures are futures, too, and are followed instead. The
+    /// optimizer may leave no trace of a method `poll`.
     fn is_future(&self, of: &Type) -> bool {
-        !is_pointer(of) && (of.is_coroutine() || self.reading.types.index.is_polled(&of.name))
+        let is_limit = || !kinds::timers(&of.path).is_empty();
+        !is_pointer(of)
+            && (of.is_coroutine() || self.reading.types.index.is_polled(&of.name) || is_limit())
     }
 
     /// Returns whether values of a type can contain a future or a holder.
@@ -411,7 +448,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             return true;
         }
         if of.fields.iter().any(|field| &*field.name == "vtable") {
-            return of.name.contains("core::future::future::Future");
+            return object(of).is_some();
         }
         let mut parts: Vec<Place> = of.fields.iter().map(|field| field.of).collect();
         match &of.form {
@@ -432,6 +469,27 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
 fn is_pointer(of: &Type) -> bool {
     matches!(&*of.path, "core::pin::Pin" | "alloc::boxed::Box")
         || matches!(of.form, Form::Pointer(_))
+}
+
+/// Objects of traits whose owners poll them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Object {
+    Future,
+    Stream,
+    Body,
+}
+
+/// Returns what a pointer to a trait object leads to, if its owner may poll it.
+fn object(of: &Type) -> Option<Object> {
+    let (_, name) = of.name.split_once("dyn ")?;
+    if name.starts_with(FUTURE) {
+        Some(Object::Future)
+    } else if name.starts_with(STREAM) {
+        Some(Object::Stream)
+    } else {
+        let is_body = BODIES.iter().any(|body| name.starts_with(body));
+        is_body.then_some(Object::Body)
+    }
 }
 
 fn is_box(of: &Type) -> bool {

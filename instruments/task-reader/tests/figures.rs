@@ -22,7 +22,7 @@ const REQUESTS: u64 = 100_000;
 #[ignore = "takes minutes, and measures"]
 fn weekly_figures() {
     println!(
-        "tasks | index s | first s | median ms still | worst ms still | KiB copied | peak MiB"
+        "tasks | index s | first s | later s | median ms still | worst ms still | KiB copied | peak MiB"
     );
     for tasks in [100, 10_000, 100_000] {
         let program = Build::new("many").profile(Profile::Release);
@@ -32,7 +32,8 @@ fn weekly_figures() {
         let index = Index::new(&binary).unwrap();
         let indexed = began.elapsed();
         let reader = Reader::new(&index);
-        let (mut stops, mut copied, mut first) = (Vec::new(), 0, Duration::ZERO);
+        let (mut stops, mut copied) = (Vec::new(), 0);
+        let (mut first, mut last) = (Duration::ZERO, Duration::ZERO);
         let snapshots = if tasks > 10_000 {
             SNAPSHOTS / 10
         } else {
@@ -41,8 +42,9 @@ fn weekly_figures() {
         for number in 0..snapshots {
             let began = Instant::now();
             let snapshot = reader.snapshot(program.pid()).unwrap();
+            last = began.elapsed();
             if number == 0 {
-                first = began.elapsed();
+                first = last;
                 assert!(
                     snapshot.tasks.len() >= tasks.min(100_000),
                     "{}",
@@ -54,9 +56,10 @@ fn weekly_figures() {
         }
         stops.sort_unstable();
         println!(
-            "{tasks} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {}",
+            "{tasks} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {}",
             indexed.as_secs_f64(),
             first.as_secs_f64(),
+            last.as_secs_f64(),
             stops[stops.len() / 2].as_secs_f64() * 1e3,
             stops[stops.len() - 1].as_secs_f64() * 1e3,
             copied >> 10,

@@ -47,6 +47,7 @@ const EXPECTED: &[(&str, &[&str], &[&str])] = &[
         &["unordered", "forever", "forever"],
         &["timer", "timer"],
     ),
+    ("boxed_stream", &["boxed_stream", "forever"], &["timer"]),
     (
         "joined_all",
         &["joined_all", "forever", "forever"],
@@ -228,9 +229,12 @@ fn weekly_aborts_on_panics() {
 fn weekly_older_tokios() {
     for version in ["1.40.0", "1.26.0"] {
         for toolchain in [None, Some(SECOND_TOOLCHAIN)] {
-            println!("tokio {version}, {}", toolchain.unwrap_or("stable"));
-            let program = Build::with_tokio(version, "kinds").toolchain(toolchain);
-            check(&program.start(), Tokio::Older);
+            for profile in [Profile::Debug, Profile::Release] {
+                let compiler = toolchain.unwrap_or("stable");
+                println!("tokio {version}, {compiler}, {profile:?}");
+                let program = Build::with_tokio(version, "kinds").toolchain(toolchain);
+                check(&program.profile(profile).start(), Tokio::Older);
+            }
         }
     }
 }

@@ -15,6 +15,9 @@ pub enum Profile {
     Aborting,
 }
 
+/// Fixtures with dependencies of their own, each behind a feature of its name.
+const WITH_FEATURES: [&str; 2] = ["bodies", "pools"];
+
 /// Another compiler than that of the tests.
 pub const SECOND_TOOLCHAIN: &str = "nightly";
 
@@ -53,17 +56,16 @@ impl Build {
         let folder =
             PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("with-tokio-{version}"));
         std::fs::create_dir_all(folder.join("src/bin")).unwrap();
-        // The manifest names the second.
-        for source in [format!("src/bin/{name}.rs"), "src/bin/pools.rs".to_owned()] {
-            std::fs::copy(fixtures.join(&source), folder.join(&source)).unwrap();
-        }
+        let source = format!("src/bin/{name}.rs");
+        std::fs::copy(fixtures.join(&source), folder.join(&source)).unwrap();
         let manifest = std::fs::read_to_string(fixtures.join("Cargo.toml")).unwrap();
-        // The pools want newer versions.
-        let is_of_pools = |line: &&str| {
-            let pools = ["[[bin]]", "bb8 =", "deadpool =", "sqlx ="];
-            line.contains("pools") || pools.iter().any(|pool| line.starts_with(pool))
+        // What some programs alone need may want newer versions.
+        let is_of_some = |line: &&str| {
+            let words = ["[[bin]]", "optional = true", "dep:"];
+            WITH_FEATURES.iter().any(|name| line.contains(name))
+                || words.iter().any(|word| line.contains(word))
         };
-        let lines: Vec<&str> = manifest.lines().filter(|line| !is_of_pools(line)).collect();
+        let lines: Vec<&str> = manifest.lines().filter(|line| !is_of_some(line)).collect();
         let manifest = lines.join("\n").replace(
             "tokio = { version = \"1\"",
             &format!("tokio = {{ version = \"={version}\""),
@@ -118,8 +120,8 @@ impl Build {
             .arg("--target-dir")
             .arg(&target)
             .envs(self.flags.map(|flags| ("RUSTFLAGS", flags)));
-        if self.name == "pools" {
-            build.args(["--features", "pools"]);
+        if WITH_FEATURES.contains(&&*self.name) {
+            build.args(["--features", &self.name]);
         }
         let status = build
             .status()
