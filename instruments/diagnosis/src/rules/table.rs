@@ -145,6 +145,9 @@ rows! {
     LIMIT_FOR_TASKS = "limit", Fault, 0.9, AWAIT,
         "Work in the background takes the permits that requests need.",
         "Give that work permits of its own, and bound how much of it begins at once.";
+    LIMIT_IN_PAUSE = "limit", Fault, 0.9, AWAIT,
+        "A permit is kept during a pause, as before a retry, and what it is for stands still.",
+        "Give the permit back before the pause, and take one again after it.";
     QUEUE = "queue", Bound, 0.9, AWAIT, "", "";
     CLIENT = "client", Wait, 0.2, AWAIT, "", "";
     SINGLE_FLIGHT = "single_flight", Wait, 0.0, AWAIT,
@@ -161,6 +164,9 @@ rows! {
     STUCK = "stuck", Fault, 1.9, AWAIT,
         "What they wait for is never given back: it was forgotten on some way out, or each request takes a second one.",
         "Look for who took it last, and for a second one that is taken while the first is held.";
+    HELD_ELSEWHERE = "stuck", Fault, 1.9, TASKS_OF_PROCESS,
+        "Those requests took one before and keep it while they last, or it was forgotten: `/debug/tasks` says who holds it.",
+        "Take one for each use, and give it back before the pause.";
     HELD_UP = "stuck", Fault, 1.9, AWAIT,
         "The holder keeps it while it waits for somebody who is slow or gone.",
         "Give it back before that wait, or do not wait there: `try_send`, and let go of whoever is too slow.";
@@ -225,6 +231,9 @@ rows! {
     LIMIT_HELD = "limit", Bound, 0.92, TASKS_OF_PROCESS,
         "Requests keep their permits during that wait, and no more are let in.",
         "Raise the limit if more of that may go on at once; otherwise make that wait shorter.";
+    LIMIT_HELD_IN_PAUSE = "limit", Bound, 0.92, TASKS_OF_PROCESS,
+        "Permits are kept during a pause, in which no more are let in.",
+        "Give the permit back before the pause, unless the limit is for the pause itself.";
     LIMIT_HELD_IN_WORK = "limit", Bound, 0.92, TASKS_OF_PROCESS,
         "Requests keep their permits during that work, and no more are let in.",
         "Take the permit only for what has to be limited, and do the work outside of it.";
@@ -373,6 +382,19 @@ pub(crate) struct Explains {
 /// Waits that are no news beside a fault, which says what the threads do.
 pub(crate) const TOLD_BY_FAULTS: &[&str] = &["running", "ready"];
 
+/// Waits for which others queue up.
+const QUEUES: &[&str] = &[
+    "lock",
+    "pool",
+    "limit",
+    "queue",
+    "new_connection",
+    "database",
+    "stuck",
+    "waits_for_itself",
+    "one_task",
+];
+
 /// Kinds of waits for what another request has.
 const OF_HOLDERS: &[&str] = &[
     "lock",
@@ -423,6 +445,12 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         effect: Effect::DropsThere,
         consequences: OF_HOLDERS,
     },
+    // What the holders wait for is told with them.
+    Explains {
+        causes: &["stuck", "lock", "pool", "limit"],
+        effect: Effect::DropsThere,
+        consequences: &["timer"],
+    },
     Explains {
         causes: &["single_flight"],
         effect: Effect::DropsThere,
@@ -457,6 +485,18 @@ pub(crate) const EXPLAINS: &[Explains] = &[
             "new_connection",
             "pool",
         ],
+    },
+    // The lock's holder is the request that makes the value.
+    Explains {
+        causes: &["given_up"],
+        effect: Effect::DropsThere,
+        consequences: &["lock", "stuck", "single_flight"],
+    },
+    // Tasks that queue up become more.
+    Explains {
+        causes: QUEUES,
+        effect: Effect::DropsThere,
+        consequences: &["tasks"],
     },
     // Clients leave because they queue.
     Explains {
