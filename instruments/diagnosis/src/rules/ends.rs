@@ -176,6 +176,10 @@ impl Sighting for Ended<'_> {
             StepKind::Of(WaitKind::Timer) if self.held.kind == WaitKind::Limit => {
                 table::LIMIT_HELD_IN_PAUSE
             }
+            // It has the messages, and waits for more of them or for a timer.
+            StepKind::Of(WaitKind::Set) if self.held.kind == WaitKind::Channel => {
+                table::ONE_COLLECTS
+            }
             _ => self.held.waits,
         }
     }
@@ -433,6 +437,30 @@ mod tests {
             look(&waiting(oneshot, 0.9, answers(80))).is_empty(),
             "a task for each"
         );
+    }
+
+    #[test]
+    fn a_task_that_answers_once_it_has_enough_is_told_as_that() {
+        let ends = |kind: &str| {
+            let asks = step(LOCK, "channel", "an answer of another task");
+            let ways = vec![way(80.0, 10, &[asks, step(SLEEP, kind, "several things")])];
+            look(&waiting("tokio::sync::oneshot::Receiver", 0.9, ways)).remove(0)
+        };
+        let collects = ends("set");
+        assert_eq!(collects.level, Level::Bound);
+        assert!(collects.fix.contains("before the loop"), "{collects:?}");
+        assert_eq!(ends("timer").level, Level::Fault);
+    }
+
+    #[test]
+    fn a_permit_that_is_kept_in_a_pause_is_told_as_that() {
+        let fix = |kind: &str| {
+            let acquire = step(LOCK, "limit", "a permit of a semaphore");
+            let ways = vec![way(80.0, 80, &[acquire, step(SLEEP, kind, "something")])];
+            look(&waiting("tokio::sync::Semaphore::acquire", 0.9, ways)).remove(0).fix
+        };
+        assert!(fix("timer").contains("before the pause"));
+        assert!(!fix("network").contains("pause"));
     }
 
     #[test]

@@ -243,6 +243,9 @@ rows! {
     ONE_ANSWERS_WITH_WORK = "one_task", Fault, 0.87, TASKS_OF_PROCESS,
         "The task does this work for each message, and one thread does all of it.",
         "Have several such tasks, or do the work in the tasks that ask.";
+    ONE_COLLECTS = "one_task", Bound, 0.87, TASKS_OF_PROCESS,
+        "The task collects messages and answers when it has enough or its timer fires, which a timer that is made for each message never does.",
+        "Make the timer once, before the loop (`interval`), or collect fewer.";
     QUEUE_HELD = "queue", Bound, 0.92, TASKS_OF_PROCESS,
         "The receiver awaits this for each message before it takes the next one.",
         "Keep several at a time (`buffer_unordered`), or send less: a longer queue only waits longer.";
