@@ -36,7 +36,7 @@ macro_rules! rows {
 
 rows! {
     STOPPED = "stopped", Fault, 4.0, THREADS,
-        "Ctrl-Z in its terminal, SIGSTOP, or a debugger has left it so.",
+        "A signal such as that of Ctrl-Z, or a debugger, has stopped it.",
         "Let it go on with `kill -CONT` and its number.";
 
     // Threads that run requests and are blocked. The weight adds the blocked share of the worst thread.
@@ -171,7 +171,7 @@ rows! {
         "The holder keeps it while it waits for somebody who is slow or gone.",
         "Give it back before that wait, or do not wait there: `try_send`, and let go of whoever is too slow.";
     HELD_BY_TASK = "stuck", Fault, 1.9, AWAIT,
-        "The task keeps it while it awaits something else: a slow client, a full channel or a call.",
+        "The task keeps it while it awaits something else.",
         "Give it back before that task awaits anything else: copy what is needed out of it first.";
     NOT_RECEIVED = "stuck", Fault, 1.9, AWAIT,
         "The receiver's task awaits something else before it takes the next message.",
@@ -244,7 +244,7 @@ rows! {
         "The task does this work for each message, and one thread does all of it.",
         "Have several such tasks, or do the work in the tasks that ask.";
     ONE_COLLECTS = "one_task", Bound, 0.87, TASKS_OF_PROCESS,
-        "The task collects messages and answers when it has enough or its timer fires, which a timer that is made for each message never does.",
+        "The task collects messages until it has enough or a timer fires, and one that is made for each message never fires.",
         "Make the timer once, before the loop (`interval`), or collect fewer.";
     QUEUE_HELD = "queue", Bound, 0.92, TASKS_OF_PROCESS,
         "The receiver awaits this for each message before it takes the next one.",
@@ -286,7 +286,7 @@ rows! {
         "The request that makes the value is cut before it is done, and the next one begins from the start.",
         "Make it in a spawned task and await that, or before the service takes requests.";
     SERVER_ERRORS = "server_errors", Fault, 0.95, AWAIT_JSON,
-        "Something that the handler needs fails: a connection, a file, a time limit of its own.",
+        "Something that the handler needs fails.",
         "Look for the errors in its log; an error is often fast, and hides in latencies.";
 
     // Growth.
@@ -297,7 +297,7 @@ rows! {
         "Something keeps what it is given, without a bound.",
         "Take a heap profile, which says who keeps it, and bound that.";
     MEMORY_OF_LINE = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
-        "Something keeps what that line makes, without a bound: a map, a queue or a set.",
+        "Something keeps what that line makes, without a bound.",
         "Bound what keeps it, or remove from it what is done.";
     TASKS = "tasks", Fault, 0.8, MEMORY,
         "Something spawns tasks that do not end, or not as soon as others come.",
