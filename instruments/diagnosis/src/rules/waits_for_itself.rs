@@ -399,6 +399,7 @@ mod tests {
         let step = |at: &str, kind| Step {
             at: Some(at.to_owned()),
             kind: StepKind::Of(kind),
+            waits_for: "a timer".to_owned(),
             ..Step::default()
         };
         known.tasks = Some(Tasks {
@@ -414,8 +415,9 @@ mod tests {
         let told = judge(&Facts::of(&known));
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(
-            told[0].headline.contains("A holder of one waits for")
-                && told[0].headline.ends_with("at shop::events (src/live.rs:69)."),
+            told[0].headline.ends_with(
+                "A holder of one waits for a timer at shop::events (src/live.rs:69)."
+            ),
             "{told:?}"
         );
     }
