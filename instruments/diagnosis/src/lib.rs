@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod evidence;
 mod facts;
 mod finding;
+mod followed;
 pub mod maps;
 mod neighbours;
 mod process;

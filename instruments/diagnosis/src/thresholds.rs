@@ -166,6 +166,8 @@ pub const ALWAYS: f64 = 0.99;
 
 /// Waits for one holder, from which they are a queue and no work that each has done for it.
 pub const WAITERS_OF_ONE: f64 = 2.0;
+/// Smallest share of the waits at a line whose holder is known, from which the holder is told and not guessed.
+pub const KNOWN_HOLDER: f64 = 0.5;
 /// Tasks at once, on average, that wait at one line, from which they are a queue where requests are not seen.
 pub const TASKS_AT_ONCE: f64 = 2.0;
 /// Largest difference between the numbers that two instruments give to a line of one function. The statement may have several lines.

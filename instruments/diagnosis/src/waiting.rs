@@ -122,7 +122,7 @@ impl Waiting {
         let release = requests.releases_of(first).next().cloned();
         let ended_by_timer = requests.ended_by_timer(first);
         let holder = holder(first, requests);
-        let past = past(first, wait, requests).cloned();
+        let past = past(first, wait, requests).next().cloned();
         Some(Self {
             wait,
             route,
@@ -186,6 +186,11 @@ impl Waiting {
     /// Returns whether a request waits until another gives something back.
     pub(crate) fn is_of_holders(&self) -> bool {
         is_of_holders(self.kind())
+    }
+
+    /// Returns where requests of the first place's route are that have passed this wait, the place with most of them first.
+    pub(crate) fn all_past<'a>(&self, requests: &'a Requests) -> impl Iterator<Item = &'a Place> {
+        past(self.place(), self.wait, requests)
     }
 
     /// Returns the routes by name: `GET /a`, or `GET /a and 2 other routes`.
@@ -260,8 +265,8 @@ fn holder(here: &Place, requests: &Requests) -> Option<(Line, f64)> {
     None
 }
 
-fn past<'a>(here: &Place, wait: Wait, requests: &'a Requests) -> Option<&'a Place> {
-    requests.places.iter().find(|place| {
+fn past<'a>(here: &Place, wait: Wait, requests: &'a Requests) -> impl Iterator<Item = &'a Place> {
+    requests.places.iter().filter(move |place| {
         let is_here = place.wait.is_some_and(|other| other.what == wait.what);
         let is_of_route = place.route == here.route && place.frames.len() > 1;
         is_of_route && !is_here && !is_before(place, here)

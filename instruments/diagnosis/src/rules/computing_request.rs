@@ -65,9 +65,10 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<ComputingRequests> {
 
 impl Sighting for ComputingRequests {
     fn row(&self) -> &'static Row {
-        match self.why {
-            Some(_) => table::COMPUTED_AGAIN,
-            None => table::COMPUTED_EACH,
+        if self.why.as_ref().is_some_and(Why::is_avoidable) {
+            table::COMPUTED_AGAIN
+        } else {
+            table::COMPUTED_EACH
         }
     }
 

@@ -80,7 +80,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<Computing> {
 
 impl Sighting for Computing {
     fn row(&self) -> &'static Row {
-        if self.why.is_some() || self.is_held {
+        if self.is_held || self.why.as_ref().is_some_and(Why::is_avoidable) {
             table::COMPUTING_HELD
         } else {
             table::COMPUTING_IN_TURNS
@@ -107,7 +107,8 @@ impl Sighting for Computing {
         let (busy, share) = (self.busy * 100.0, self.share * 100.0);
         let mut seen =
             format!("They compute {busy:.0} % of the time, {share:.0} % of that in this function");
-        seen = match self.held_s {
+        // Without a hold of this function, it may be other work that kept the thread.
+        seen = match self.held_s.filter(|_| self.is_held) {
             Some(held_s) => format!("{seen}; one did not yield for {:.0} ms.", held_s * 1e3),
             None => format!("{seen}."),
         };
@@ -126,11 +127,13 @@ impl Sighting for Computing {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::evidence::Evidence;
-    use crate::finding::Finding;
+    use crate::finding::{Finding, Level};
     use crate::rules::told;
-    use crate::testing::of_threads;
+    use crate::testing::{cpu_samples, of_threads};
     use crate::threads::testing::{LOCK, WORKER, in_call, runs};
     use crate::threads::{Stack, Thread};
 
@@ -246,6 +249,32 @@ mod tests {
             ],
         );
         look(&of_threads(vec![worker], held))
+    }
+
+    #[test]
+    fn a_slow_level_of_compression_is_a_fault_and_a_fast_one_is_none() {
+        let compresses = |inside: &str| {
+            let frames = [
+                WORKER,
+                "hyper::proto::h1::dispatch::Dispatcher::poll_write",
+                "async_compression::tokio::bufread::BrotliEncoder::poll_read",
+                "brotli::enc::encode::BrotliEncoderStateStruct<Alloc>::compress_stream",
+                inside,
+            ];
+            let worker = Thread::of("tokio worker", vec![runs(90, &frames)]);
+            let mut evidence = of_threads(vec![worker], 1.2);
+            // Samples of the CPU time show no hold of a library's function.
+            evidence.cpu = Some(Arc::new(cpu_samples(Vec::new())));
+            look(&evidence).remove(0)
+        };
+        let slow = compresses("brotli::enc::backward_references::hq::UpdateNodes");
+        assert_eq!(slow.level, Level::Fault, "{slow:?}");
+        assert!(slow.cause.contains("level 10 or 11"), "{slow:?}");
+        assert!(slow.fix.contains("level 4"), "{slow:?}");
+        let fast = compresses("brotli::enc::compress_fragment::compress_fragment_fast_impl");
+        assert_eq!(fast.level, Level::Wait, "{fast:?}");
+        assert!(fast.fix.contains("lower level"), "{fast:?}");
+        assert!(!fast.seen.contains("did not yield"), "{fast:?}");
     }
 
     #[test]

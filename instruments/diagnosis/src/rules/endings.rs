@@ -87,6 +87,7 @@ pub(crate) fn given_up(facts: &Facts<'_>) -> Option<GivenUp> {
 /// Returns the line at which most requests wait for a value that one of them makes, if that request is further inside: it is
 /// cut as the others are, and what it has made of the value is lost.
 fn begun_again(facts: &Facts<'_>) -> Option<Line> {
+    let requests = facts.requests?;
     for waits in facts.crowded(WaitKind::SingleFlight) {
         let Some(line) = waits.line() else { continue };
         let makes = |place: &Place| {
@@ -95,7 +96,22 @@ fn begun_again(facts: &Facts<'_>) -> Option<Line> {
             place.kind() != Some(WaitKind::SingleFlight)
                 && at.is_some_and(|at| at + 2 < place.frames.len())
         };
-        if facts.requests?.places.iter().any(makes) {
+        if requests.places.iter().any(makes) {
+            return Some(line.clone());
+        }
+    }
+    // A lock is a cell whose holder makes the value, if no request ever gets one.
+    if requests.answers().successful > 0 {
+        return None;
+    }
+    for waits in facts.crowded(WaitKind::Lock) {
+        let Some(line) = waits.line() else { continue };
+        let holds = |place: &Place| {
+            let mut lines = place.frames.iter().filter_map(Frame::line);
+            place.kind() != Some(WaitKind::Lock)
+                && lines.any(|other| other.is_in_function_of(line) && other.line > line.line)
+        };
+        if requests.places.iter().any(holds) {
             return Some(line.clone());
         }
     }
@@ -151,6 +167,13 @@ impl Sighting for GivenUp {
             What::Left if runs_on => table::GIVEN_UP_IN_QUEUE,
             // Clients may have a limit of their own that is shorter than the work.
             What::Left => table::GIVEN_UP,
+        }
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        match &self.what {
+            What::BegunAnew(line) => vec![Frame::Own(line.clone())],
+            _ => Vec::new(),
         }
     }
 
@@ -346,6 +369,31 @@ mod tests {
         assert!(anew.fix.contains("spawned task"), "{anew:?}");
         let other = found(&["shop::score (src/score.rs:9)", "tokio::time::Sleep"]);
         assert!(other.headline.contains("time limit"), "{other:?}");
+    }
+
+    #[test]
+    fn a_value_under_a_lock_is_begun_anew_if_no_request_ever_gets_it() {
+        let line = "shop::renewed (src/token.rs:36)";
+        let found = |successful| {
+            let answers = Answers {
+                successful,
+                server_errors: 96,
+                timed_out: 96,
+                ..Answers::default()
+            };
+            let mut evidence = ended(96 + successful, 0, answers);
+            let log_in = ["shop::renewed (src/token.rs:39)", "tokio::time::Sleep"];
+            let requests = evidence.requests.as_mut().unwrap();
+            requests.places = vec![
+                place("GET /generate", &[line, "tokio::sync::Mutex::lock"], 7.0),
+                place("GET /generate", &log_in, 1.0),
+            ];
+            judge(&Facts::of(&evidence)).remove(0)
+        };
+        let anew = found(0);
+        assert_eq!(anew.kind, "given_up", "the lock is told with it: {anew:?}");
+        assert!(anew.headline.contains(line), "{anew:?}");
+        assert!(!found(1).headline.contains("begun anew"));
     }
 
     #[test]

@@ -5,12 +5,11 @@
 use ecosystem::{WaitKind, figures};
 
 use super::table;
-use crate::evidence::{Circle, Frame, Line, Requests, Step, StepKind, Tasks, Way};
+use crate::evidence::{Circle, Frame, Requests, Step, StepKind, Tasks};
 use crate::facts::Facts;
 use crate::finding::{Advice, Row, Sighting};
-use crate::thresholds::{
-    LINES_APART, MOST_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE, TASKS_AT_ONCE, WAITERS_OF_ONE,
-};
+use crate::followed::{Followed, thing};
+use crate::thresholds::{MOST_OF_ROUTE, ONE_TASK_MS, ONE_TASK_QUEUE, TASKS_AT_ONCE};
 use crate::waiting::Waiting;
 
 /// Words for the holders of what is waited for, by the kind of the wait.
@@ -71,21 +70,6 @@ pub(crate) struct Ended<'a> {
     snapshots: u32,
 }
 
-/// Waits at one line, followed to where most of them end.
-struct Followed<'a> {
-    /// Waits at once at this line, averaged over the snapshots.
-    at_once: f64,
-    /// Share of them whose holder is known.
-    known: f64,
-    /// Share of those with a known holder that end at [`way`](Self::way)'s end.
-    share: f64,
-    /// Different tasks at the ends, averaged over the snapshots.
-    holders: f64,
-    /// The most frequent way to that end.
-    way: &'a Way,
-    end: &'a Step,
-}
-
 /// Returns the waits of requests for which the tasks show who holds what they wait for.
 pub(crate) fn of_requests<'a>(facts: &'a Facts<'_>) -> Vec<Ended<'a>> {
     let mut found = Vec::new();
@@ -106,9 +90,7 @@ fn of_wait<'a>(waiting: &Waiting, requests: &Requests, tasks: &'a Tasks) -> Opti
         _ => is_for_one_answer(waiting, requests),
     };
     let line = waiting.line().filter(|_| is_told)?;
-    let followed = Followed::of(tasks, |step| {
-        step.kind == StepKind::Of(held.kind) && step.line().is_some_and(|at| is_same(&at, line))
-    })?;
+    let followed = Followed::at(tasks, held.kind, line)?;
     // Of many holders, each may have a waiter of its own.
     if matches!(held.kind, WaitKind::Channel | WaitKind::Queue) && !followed.is_for_one() {
         return None;
@@ -184,58 +166,19 @@ pub(crate) fn of_tasks<'a>(facts: &'a Facts<'_>) -> Vec<Ended<'a>> {
     found
 }
 
-impl<'a> Followed<'a> {
-    /// Follows the ways that begin at a line with a wait of this kind.
-    fn of(tasks: &'a Tasks, is_here: impl Fn(&Step) -> bool) -> Option<Self> {
-        let (mut all, mut known, mut holders) = (0.0, 0.0, 0);
-        let mut ends: Vec<(&Step, f64, &Way)> = Vec::new();
-        for way in &tasks.ways {
-            if !way.first().is_some_and(&is_here) {
-                continue;
-            }
-            all += way.seen;
-            let Some(end) = way.end() else { continue };
-            known += way.seen;
-            holders += way.ends;
-            let is_same = |other: &Step| other.place() == end.place() && other.kind == end.kind;
-            match ends.iter_mut().find(|(other, ..)| is_same(other)) {
-                // The most frequent way comes first.
-                Some((_, sum, _)) => *sum += way.seen,
-                None => ends.push((end, way.seen, way)),
-            }
-        }
-        let (end, seen, way) = ends.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let snapshots = f64::from(tasks.snapshots.max(1));
-        Some(Self {
-            at_once: all / snapshots,
-            known: known / all,
-            share: seen / known,
-            holders: holders as f64 / snapshots,
-            way,
-            end,
-        })
-    }
-
-    /// Returns whether many wait for one.
-    fn is_for_one(&self) -> bool {
-        self.at_once >= WAITERS_OF_ONE * self.holders
-    }
-
-    /// Returns whether the end is an answer of a database.
-    fn is_statement(&self) -> bool {
-        match self.end.wait() {
-            Some(wait) => matches!(wait.kind, WaitKind::Database | WaitKind::Network),
-            None => self.end.kind == StepKind::Of(WaitKind::Network),
-        }
-    }
-}
-
 impl Sighting for Ended<'_> {
     fn row(&self) -> &'static Row {
         match self.followed.end.kind {
             StepKind::Of(WaitKind::Running) => self.held.runs,
             _ if self.held.kind == WaitKind::Pool && self.followed.is_statement() => {
                 table::POOL_HELD_FOR_STATEMENT
+            }
+            StepKind::Of(WaitKind::Timer) if self.held.kind == WaitKind::Limit => {
+                table::LIMIT_HELD_IN_PAUSE
+            }
+            // It has the messages, and waits for more of them or for a timer.
+            StepKind::Of(WaitKind::Set) if self.held.kind == WaitKind::Channel => {
+                table::ONE_COLLECTS
             }
             _ => self.held.waits,
         }
@@ -291,29 +234,6 @@ impl Sighting for Ended<'_> {
         }
         seen
     }
-}
-
-/// Returns the thing that a step waits for, as the library calls it.
-fn thing(step: &Step) -> String {
-    match step.wait() {
-        Some(wait) if !wait.thing().is_empty() => wait.thing().to_owned(),
-        _ => step.waits_for.clone(),
-    }
-}
-
-/// Returns whether two lines are one. A statement of several lines may have the number of any of them.
-fn is_same(at: &Line, line: &Line) -> bool {
-    let is_file = is_end_of(&at.file, &line.file) || is_end_of(&line.file, &at.file);
-    let last = |path: &str| path.rsplit("::").next().map(str::to_owned);
-    let is_near =
-        last(&at.function) == last(&line.function) && at.line.abs_diff(line.line) <= LINES_APART;
-    is_file && (at.line == line.line || is_near)
-}
-
-/// Returns whether a path is another one without folders in front of it.
-fn is_end_of(path: &str, whole: &str) -> bool {
-    let before = whole.strip_suffix(path);
-    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 /// Tasks that wait for each other.
@@ -384,11 +304,11 @@ impl Sighting for Deadlock<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::Evidence;
+    use crate::evidence::{Evidence, Way};
     use crate::finding::{Finding, Level};
     use crate::rules::told;
     use crate::testing::{both_sides, evidence, place, route};
-    use crate::thresholds::{MUCH_OF_ROUTE, QUEUE};
+    use crate::thresholds::MUCH_OF_ROUTE;
 
     fn look(evidence: &Evidence) -> Vec<Finding> {
         let facts = Facts::of(evidence);
@@ -520,6 +440,30 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_answers_once_it_has_enough_is_told_as_that() {
+        let ends = |kind: &str| {
+            let asks = step(LOCK, "channel", "an answer of another task");
+            let ways = vec![way(80.0, 10, &[asks, step(SLEEP, kind, "several things")])];
+            look(&waiting("tokio::sync::oneshot::Receiver", 0.9, ways)).remove(0)
+        };
+        let collects = ends("set");
+        assert_eq!(collects.level, Level::Bound);
+        assert!(collects.fix.contains("before the loop"), "{collects:?}");
+        assert_eq!(ends("timer").level, Level::Fault);
+    }
+
+    #[test]
+    fn a_permit_that_is_kept_in_a_pause_is_told_as_that() {
+        let fix = |kind: &str| {
+            let acquire = step(LOCK, "limit", "a permit of a semaphore");
+            let ways = vec![way(80.0, 80, &[acquire, step(SLEEP, kind, "something")])];
+            look(&waiting("tokio::sync::Semaphore::acquire", 0.9, ways)).remove(0).fix
+        };
+        assert!(fix("timer").contains("before the pause"));
+        assert!(!fix("network").contains("pause"));
+    }
+
+    #[test]
     fn a_pool_is_a_bound_if_its_connections_are_at_work_and_a_fault_if_not() {
         let level = |kind: &str, through: &str| {
             let pool = step(LOCK, "pool", "a connection of a pool");
@@ -578,24 +522,5 @@ mod tests {
             "{found:?}"
         );
         assert!(look(&of(false)).is_empty());
-    }
-
-    #[test]
-    fn a_line_is_the_same_in_both_instruments() {
-        let same = |at: &str| {
-            let line = |text: &str| {
-                let Ok(frame) = text.parse::<Frame>();
-                frame.line().cloned().expect("a line")
-            };
-            is_same(&line(at), &line("shop::Tracker::issue (src/issue.rs:51)"))
-        };
-        assert!(same("shop::issue (web/src/issue.rs:51)"));
-        assert!(
-            same("shop::issue (web/src/issue.rs:53)"),
-            "a statement of several lines"
-        );
-        assert!(!same("shop::other (web/src/issue.rs:53)"));
-        assert!(!same("shop::issue (src/reissue.rs:51)"));
-        const { assert!(TASKS_AT_ONCE >= QUEUE) };
     }
 }

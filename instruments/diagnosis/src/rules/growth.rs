@@ -1,15 +1,16 @@
 //! Memory, tasks or connections become more all the time, or descriptors run out.
 
-use ecosystem::{PartMeaning, WaitKind};
+use ecosystem::{PartMeaning, WaitKind, figures};
 
 use super::table;
-use crate::evidence::{Evidence, Memory, Part, Spawned};
+use crate::evidence::{Evidence, Frame, Memory, Part, Spawned};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
 use crate::threads::seen::{Inside, Spot, inner_passes, most_frequent, own, place};
 use crate::thresholds::{
     DESCRIPTORS, GROWING_MEMORY, MORE, MUCH_OF_ALL, SPAWNED_LEAST, SPAWNED_MOST,
 };
+use crate::waiting::Waiting;
 
 /// Memory that grows so much that it is no warming up.
 pub(crate) struct GrowingMemory {
@@ -88,6 +89,8 @@ pub(crate) struct MoreTasks {
     others: Option<Inside>,
     /// The tasks that most are of, and the number of all.
     spawned: Option<(Spawned, usize)>,
+    /// The wait at which many of them are.
+    waiting: Option<Waiting>,
 }
 
 pub(crate) fn tasks(facts: &Facts<'_>) -> Option<MoreTasks> {
@@ -102,7 +105,15 @@ pub(crate) fn tasks(facts: &Facts<'_>) -> Option<MoreTasks> {
         for_each: for_each_request(facts, growth),
         others: facts.other_tasks.clone(),
         spawned: most_spawned(facts.evidence),
+        waiting: crowd(facts, memory.tasks.to).cloned(),
     })
+}
+
+/// Returns the wait at which many of so many tasks are.
+fn crowd<'a>(facts: &'a Facts<'_>, tasks: i64) -> Option<&'a Waiting> {
+    // The wait with most requests comes first.
+    let most = facts.waits.first()?;
+    (most.in_flight >= MUCH_OF_ALL * tasks as f64).then_some(most)
 }
 
 /// Returns the tasks that most are of, with the number of all, if one future is in many of them.
@@ -129,15 +140,25 @@ impl Sighting for MoreTasks {
         table::TASKS
     }
 
+    fn places(&self) -> Vec<Frame> {
+        self.waiting.iter().map(Waiting::anchor).collect()
+    }
+
     fn headline(&self) -> String {
         let mut headline = format!("The tasks become more, by {:.0} a second", self.each_second);
         if let Some((route, each)) = &self.for_each {
             headline = format!("{headline}, about {each:.1} for each {route}");
         }
-        match (&self.spawned, &self.others) {
-            (Some((spawned, _)), _) => format!("{headline}: {}.", spawned.label()),
-            (None, Some(others)) => format!("{headline}: see {}.", others.most),
-            (None, None) => format!("{headline}."),
+        match (&self.waiting, &self.spawned, &self.others) {
+            (Some(waiting), ..) => format!(
+                "{headline}: {} are {} at {}.",
+                figures::average(waiting.in_flight),
+                waiting.wait.in_words(),
+                waiting.anchor()
+            ),
+            (None, Some((spawned, _)), _) => format!("{headline}: {}.", spawned.label()),
+            (None, None, Some(others)) => format!("{headline}: see {}.", others.most),
+            (None, None, None) => format!("{headline}."),
         }
     }
 

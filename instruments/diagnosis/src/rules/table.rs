@@ -36,7 +36,7 @@ macro_rules! rows {
 
 rows! {
     STOPPED = "stopped", Fault, 4.0, THREADS,
-        "Ctrl-Z in its terminal, SIGSTOP, or a debugger has left it so.",
+        "A signal such as that of Ctrl-Z, or a debugger, has stopped it.",
         "Let it go on with `kill -CONT` and its number.";
 
     // Threads that run requests and are blocked. The weight adds the blocked share of the worst thread.
@@ -145,6 +145,9 @@ rows! {
     LIMIT_FOR_TASKS = "limit", Fault, 0.9, AWAIT,
         "Work in the background takes the permits that requests need.",
         "Give that work its own permits, and bound how much of it begins at once.";
+    LIMIT_IN_PAUSE = "limit", Fault, 0.9, AWAIT,
+        "A permit is kept during a pause, as before a retry, and what it is for stands still.",
+        "Give the permit back before the pause, and take one again after it.";
     QUEUE = "queue", Bound, 0.9, AWAIT, "", "";
     CLIENT = "client", Wait, 0.2, AWAIT, "", "";
     SINGLE_FLIGHT = "single_flight", Wait, 0.0, AWAIT,
@@ -161,11 +164,14 @@ rows! {
     STUCK = "stuck", Fault, 1.9, AWAIT,
         "What they wait for is never given back: it was forgotten on some way out, or each request takes a second one.",
         "Look for who took it last, and for a second one that is taken while the first is held.";
+    HELD_ELSEWHERE = "stuck", Fault, 1.9, TASKS_OF_PROCESS,
+        "Those requests took one before and keep it while they last, or it was forgotten: `/debug/tasks` says who holds it.",
+        "Take one for each use, and give it back before the pause.";
     HELD_UP = "stuck", Fault, 1.9, AWAIT,
         "The holder keeps it while it waits for somebody who is slow or gone.",
         "Give it back before that wait, or do not wait there: `try_send`, and let go of whoever is too slow.";
     HELD_BY_TASK = "stuck", Fault, 1.9, AWAIT,
-        "The task keeps it while it awaits something else: a slow client, a full channel or a call.",
+        "The task keeps it while it awaits something else.",
         "Give it back before that task awaits anything else: copy what is needed out of it first.";
     NOT_RECEIVED = "stuck", Fault, 1.9, AWAIT,
         "The receiver's task awaits something else before it takes the next message.",
@@ -225,6 +231,9 @@ rows! {
     LIMIT_HELD = "limit", Bound, 0.92, TASKS_OF_PROCESS,
         "Requests keep their permits during that wait, and no more are let in.",
         "Raise the limit if more of that may go on at once; otherwise make that wait shorter.";
+    LIMIT_HELD_IN_PAUSE = "limit", Bound, 0.92, TASKS_OF_PROCESS,
+        "Permits are kept during a pause, in which no more are let in.",
+        "Give the permit back before the pause, unless the limit is for the pause itself.";
     LIMIT_HELD_IN_WORK = "limit", Bound, 0.92, TASKS_OF_PROCESS,
         "Requests keep their permits during that work, and no more are let in.",
         "Take the permit only for what has to be limited, and do the work outside of it.";
@@ -234,6 +243,9 @@ rows! {
     ONE_ANSWERS_WITH_WORK = "one_task", Fault, 0.87, TASKS_OF_PROCESS,
         "The task does this work for each message, and one thread does all of it.",
         "Have several such tasks, or do the work in the tasks that ask.";
+    ONE_COLLECTS = "one_task", Bound, 0.87, TASKS_OF_PROCESS,
+        "The task collects messages until it has enough or a timer fires, and one that is made for each message never fires.",
+        "Make the timer once, before the loop (`interval`), or collect fewer.";
     QUEUE_HELD = "queue", Bound, 0.92, TASKS_OF_PROCESS,
         "The receiver awaits this for each message before it takes the next one.",
         "Keep several at a time (`buffer_unordered`), or send less: a longer queue only waits longer.";
@@ -274,7 +286,7 @@ rows! {
         "The request that makes the value is cut before it is done, and the next one begins from the start.",
         "Make it in a spawned task and await that, or before the service takes requests.";
     SERVER_ERRORS = "server_errors", Fault, 0.95, AWAIT_JSON,
-        "Something that the handler needs fails: a connection, a file, its own time limit.",
+        "Something that the handler needs fails.",
         "Look for the errors in its log; an error is often fast, and hides in latencies.";
 
     // Growth.
@@ -285,7 +297,7 @@ rows! {
         "Something keeps what it is given, without a bound.",
         "Take a heap profile, which says who keeps it, and bound that.";
     MEMORY_OF_LINE = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
-        "Something keeps what that line makes, without a bound: a map, a queue or a set.",
+        "Something keeps what that line makes, without a bound.",
         "Bound what keeps it, or remove from it what is done.";
     TASKS = "tasks", Fault, 0.8, MEMORY,
         "Something spawns tasks that do not end, or not as soon as others come.",
@@ -373,6 +385,19 @@ pub(crate) struct Explains {
 /// Waits that are no news beside a fault, which says what the threads do.
 pub(crate) const TOLD_BY_FAULTS: &[&str] = &["running", "ready"];
 
+/// Waits for which others queue up.
+const QUEUES: &[&str] = &[
+    "lock",
+    "pool",
+    "limit",
+    "queue",
+    "new_connection",
+    "database",
+    "stuck",
+    "waits_for_itself",
+    "one_task",
+];
+
 /// Kinds of waits for what another request has.
 const OF_HOLDERS: &[&str] = &[
     "lock",
@@ -423,6 +448,12 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         effect: Effect::DropsThere,
         consequences: OF_HOLDERS,
     },
+    // What the holders wait for is told with them.
+    Explains {
+        causes: &["stuck", "lock", "pool", "limit"],
+        effect: Effect::DropsThere,
+        consequences: &["timer"],
+    },
     Explains {
         causes: &["single_flight"],
         effect: Effect::DropsThere,
@@ -457,6 +488,18 @@ pub(crate) const EXPLAINS: &[Explains] = &[
             "new_connection",
             "pool",
         ],
+    },
+    // The lock's holder is the request that makes the value.
+    Explains {
+        causes: &["given_up"],
+        effect: Effect::DropsThere,
+        consequences: &["lock", "stuck", "single_flight"],
+    },
+    // Tasks that queue up become more.
+    Explains {
+        causes: QUEUES,
+        effect: Effect::DropsThere,
+        consequences: &["tasks"],
     },
     // Clients leave because they queue.
     Explains {

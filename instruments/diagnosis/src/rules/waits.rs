@@ -33,6 +33,8 @@ enum What {
     PoolAtWork,
     /// Tasks that are no requests give this share of the permits back, at a line.
     LimitForTasks(Line, f64),
+    /// Permits are kept in a pause at this line, by so many requests at once.
+    LimitInPause(Line, f64),
 }
 
 pub(crate) fn check(facts: &Facts<'_>) -> Vec<LongWait> {
@@ -56,6 +58,12 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<LongWait> {
 fn what(waiting: &Waiting, requests: &Requests) -> Option<What> {
     let is_much = waiting.share >= MUCH_OF_ROUTE;
     let is_most = waiting.share >= MOST_OF_ROUTE;
+    if waiting.kind() == WaitKind::Limit
+        && is_much
+        && let Some((line, paused)) = in_pause(waiting, requests)
+    {
+        return Some(What::LimitInPause(line, paused));
+    }
     let what = match waiting.kind() {
         WaitKind::Lock if is_much && waiting.is_queue() => {
             if !is_single_flight(waiting) {
@@ -119,6 +127,36 @@ fn is_for_tasks(waiting: &Waiting, requests: &Requests) -> bool {
     waiting.is_queue() && *share >= HELD_BY_TASKS && !is_awaited
 }
 
+/// Returns the line at which most requests pause that have a permit, and their number, if others do what the permits are for:
+/// they call something. The permits are given back further on in that function.
+fn in_pause(waiting: &Waiting, requests: &Requests) -> Option<(Line, f64)> {
+    let (mut paused, mut at_work) = (0.0, 0.0);
+    let mut line = None;
+    for place in waiting.all_past(requests) {
+        match place.kind() {
+            Some(WaitKind::Timer) => {
+                line = line.or(place.line());
+                paused += place.in_flight;
+            }
+            Some(kind) if is_call(kind) => at_work += place.in_flight,
+            _ => {}
+        }
+    }
+    let (line, release) = (line?, waiting.release.as_ref()?);
+    let mut given_back = release.by.iter().filter_map(Frame::line);
+    let is_kept = given_back.any(|back| back.is_in_function_of(line) && back.line >= line.line);
+    (is_kept && at_work > 0.0 && paused >= at_work).then(|| (line.clone(), paused))
+}
+
+/// Returns whether such a wait is for something else that works.
+fn is_call(kind: WaitKind) -> bool {
+    use WaitKind::{Answer, AnswerOrStream, BlockingPool, Body, Database, Network, NewConnection};
+    matches!(
+        kind,
+        Answer | AnswerOrStream | BlockingPool | Body | Database | Network | NewConnection
+    )
+}
+
 /// Returns whether what the pool lent is at work for the requests that have it: they await the answer of a database or
 /// of a socket, or are in the call that took it. They are at `past`.
 fn is_at_work(waiting: &Waiting, past: &Place) -> bool {
@@ -165,6 +203,7 @@ impl Sighting for LongWait {
             What::PoolForStatement(_) => table::POOL_FOR_STATEMENT,
             What::PoolAtWork => table::POOL_AT_WORK,
             What::LimitForTasks(..) => table::LIMIT_FOR_TASKS,
+            What::LimitInPause(..) => table::LIMIT_IN_PAUSE,
         }
     }
 
@@ -187,7 +226,7 @@ impl Sighting for LongWait {
 
     fn places(&self) -> Vec<Frame> {
         let mut places = vec![self.waiting.anchor()];
-        if let What::PoolForStatement(line) = &self.what {
+        if let What::PoolForStatement(line) | What::LimitInPause(line, _) = &self.what {
             places.push(Frame::Own(line.clone()));
         }
         places
@@ -200,6 +239,9 @@ impl Sighting for LongWait {
                 "{headline} Tasks that are no requests give {:.0} % of them back, at {line}.",
                 share * 100.0
             ),
+            What::LimitInPause(line, _) => {
+                format!("{headline} Those with a permit pause at {line}.")
+            }
             _ => headline,
         }
     }
@@ -221,6 +263,9 @@ impl Sighting for LongWait {
                 let at_work = figures::average(*at_work);
                 format!("{seen} At any time {at_work} requests wait for an answer on one.")
             }
+            What::LimitInPause(_, paused) => {
+                format!("{seen} {} at once pause with a permit.", figures::average(*paused))
+            }
             What::PoolForStatement(line) => format!(
                 "{seen} All connections of the pool are lent to requests that wait for the statement at {line}."
             ),
@@ -232,8 +277,7 @@ impl Sighting for LongWait {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::Evidence;
-    use crate::evidence::Release;
+    use crate::evidence::{Evidence, Memory, Part, Release};
     use crate::finding::{Finding, Level};
     use crate::rules::{judge, told};
     use crate::testing::{both_sides, evidence, frames, place, route};
@@ -346,6 +390,53 @@ mod tests {
         let mut own = with(0.86, poll, call);
         own.requests.as_mut().unwrap().releases[0].is_of_task = false;
         assert!(look(&own).is_empty(), "another request");
+    }
+
+    /// Reported of a crawler: its tasks were said to become more, and its permits to be lent.
+    #[test]
+    fn permits_that_are_kept_in_a_pause_are_a_fault() {
+        let pause = "shop::fetch (src/crawl.rs:43)";
+        let with = |paused: f64, called: f64, given_back: &str| {
+            let acquire = ["shop::fetch (src/crawl.rs:39)", "tokio::sync::Semaphore::acquire"];
+            let call = ["shop::fetch (src/crawl.rs:41)", "(waiting for the answer)"];
+            let places = [
+                place("page", &acquire, 371.0),
+                place("page", &[pause, "tokio::time::Sleep"], paused),
+                place("page", &call, called),
+            ];
+            let mut evidence = evidence(&[route("page", 380.0, 147)], &places);
+            evidence.requests.as_mut().unwrap().releases = vec![Release {
+                route: "page".to_owned(),
+                frames: frames(&acquire),
+                by: frames(&[given_back, "tokio::sync::batch_semaphore::Semaphore::add_permits"]),
+                share: 1.0,
+                ..Release::default()
+            }];
+            evidence.memory = Some(Memory {
+                seconds: 10.0,
+                tasks: Part {
+                    from: 263,
+                    to: 536,
+                    rise: 134,
+                    is_steady: true,
+                },
+                ..Memory::default()
+            });
+            evidence
+        };
+        let (after, before) = ("shop::fetch (src/crawl.rs:49)", "shop::fetch (src/crawl.rs:42)");
+        let found = judge(&Facts::of(&with(7.5, 0.7, after)));
+        assert_eq!(found.len(), 1, "tasks that queue are no second fault: {found:?}");
+        assert_eq!(found[0].level, Level::Fault);
+        assert!(found[0].headline.ends_with(&format!("pause at {pause}.")), "{found:?}");
+        for others in [
+            with(7.5, 0.7, before),
+            // Nothing but the pause was seen, so it may be what the limit is for.
+            with(7.5, 0.0, after),
+            with(1.0, 1.1, after),
+        ] {
+            assert_eq!(look(&others).remove(0).level, Level::Bound);
+        }
     }
 
     #[test]

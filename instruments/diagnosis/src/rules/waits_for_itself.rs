@@ -6,9 +6,10 @@ use super::table;
 use crate::evidence::{Frame, Line, Place, Requests};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
+use crate::followed::Followed;
 use crate::threads::seen::Inside;
-use crate::thresholds::{A_HOLDER, ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL};
-use crate::waiting::{Waiting, is_of_holders};
+use crate::thresholds::{A_HOLDER, ALL_OF_ROUTE, KNOWN_HOLDER, MUCH_OF_ROUTE, QUEUE, STANDSTILL};
+use crate::waiting::{Waiting, is_of_holders, whereabouts};
 
 /// A wait of a route of which nothing finishes.
 pub(crate) struct Standstill {
@@ -25,7 +26,9 @@ enum What {
     HeldUp(Option<Wait>, Option<Line>),
     /// A task that is no request holds it for long, and gives it back there.
     HeldByTask(Line),
-    /// Nobody was seen past it.
+    /// Requests of another route, which stay, may hold it.
+    Elsewhere(Place),
+    /// No request was seen that may hold it.
     Nobody,
 }
 
@@ -38,7 +41,9 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<Standstill> {
         if !is_stuck(waiting, requests) {
             continue;
         }
-        let what = what(waiting, requests, facts);
+        let Some(what) = what(waiting, requests, facts) else {
+            continue;
+        };
         // Both lines of a pair are places where requests wait.
         let is_told = found.iter().any(|other| match (&other.what, &what) {
             (What::EachOther(first, second), What::EachOther(held, awaited)) => {
@@ -84,23 +89,53 @@ fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
     stands_still && is_much && route.in_flight >= QUEUE && waits >= ALL_OF_ROUTE * route.in_flight
 }
 
-fn what(waiting: &Waiting, requests: &Requests, facts: &Facts<'_>) -> What {
+/// Returns what these wait for; `None` if the tasks show who holds it, which is told with that.
+fn what(waiting: &Waiting, requests: &Requests, facts: &Facts<'_>) -> Option<What> {
     if let Some((held, awaited)) = held_and_awaited(waiting, requests) {
-        return What::EachOther(held, awaited);
+        return Some(What::EachOther(held, awaited));
     }
     if waiting.kind() == WaitKind::Queue {
-        return What::NotReceived(facts.other_tasks.clone());
+        return Some(What::NotReceived(facts.other_tasks.clone()));
     }
     // A holder that keeps it is past the wait all the time.
     if let Some(past) = &waiting.past
         && past.in_flight >= A_HOLDER
     {
-        return What::HeldUp(past.wait, past.line().cloned());
+        return Some(What::HeldUp(past.wait, past.line().cloned()));
     }
-    match &waiting.holder {
-        Some((line, _)) => What::HeldByTask(line.clone()),
-        None => What::Nobody,
+    if let Some((line, _)) = &waiting.holder {
+        return Some(What::HeldByTask(line.clone()));
     }
+    if is_followed(waiting, facts) {
+        return None;
+    }
+    match elsewhere(waiting, requests) {
+        Some(place) => Some(What::Elsewhere(place.clone())),
+        None => Some(What::Nobody),
+    }
+}
+
+/// Returns whether the tasks show who holds what most of these wait for.
+fn is_followed(waiting: &Waiting, facts: &Facts<'_>) -> bool {
+    let (Some(tasks), Some(line)) = (&facts.evidence.tasks, waiting.line()) else {
+        return false;
+    };
+    let followed = Followed::at(tasks, waiting.kind(), line);
+    followed.is_some_and(|followed| followed.known >= KNOWN_HOLDER)
+}
+
+/// Returns where most requests of other routes are that may have taken one before. They stay: if they ended, they would give
+/// it back.
+fn elsewhere<'a>(waiting: &Waiting, requests: &'a Requests) -> Option<&'a Place> {
+    // The place with most requests comes first.
+    requests.places.iter().find(|place| {
+        let is_wait = place.kind().is_some_and(is_of_holders);
+        let is_other = !waiting.places.iter().any(|own| own.route == place.route);
+        let stays = requests
+            .route(&place.route)
+            .is_some_and(|route| route.ended() == 0 || route.standstill >= STANDSTILL);
+        is_other && stays && !is_wait && place.in_flight >= A_HOLDER && place.line().is_some()
+    })
 }
 
 /// A line that some requests have passed, which wait for the same thing further on: they may hold it, and others wait
@@ -147,14 +182,19 @@ impl Sighting for Standstill {
             What::NotReceived(_) => table::NOT_RECEIVED,
             What::HeldUp(..) => table::HELD_UP,
             What::HeldByTask(_) => table::HELD_BY_TASK,
+            What::Elsewhere(_) => table::HELD_ELSEWHERE,
             What::Nobody => table::STUCK,
         }
     }
 
     fn places(&self) -> Vec<Frame> {
         let mut places = vec![self.waiting.anchor()];
-        if let What::EachOther(held, awaited) = &self.what {
-            places.extend([Frame::Own(held.clone()), Frame::Own(awaited.clone())]);
+        match &self.what {
+            What::EachOther(held, awaited) => {
+                places.extend([Frame::Own(held.clone()), Frame::Own(awaited.clone())]);
+            }
+            What::Elsewhere(place) => places.extend(place.line().cloned().map(Frame::Own)),
+            _ => {}
         }
         places
     }
@@ -181,7 +221,12 @@ impl Sighting for Standstill {
             What::HeldByTask(line) => format!(
                 "{headline} A task that is no request holds it for long, and gives it back at {line}."
             ),
-            What::Nobody => format!("{headline} Nobody is past this wait."),
+            What::Elsewhere(place) => format!(
+                "{headline} Requests that stay may hold it: {}, at {}.",
+                place.route,
+                whereabouts(place)
+            ),
+            What::Nobody => format!("{headline} No request is past this wait."),
         }
     }
 
@@ -199,6 +244,12 @@ impl Sighting for Standstill {
                 self.waiting.seen(),
                 others.places
             ),
+            What::Elsewhere(place) => format!(
+                "{still} {} {} of {} stay.",
+                self.waiting.seen(),
+                figures::average(place.in_flight),
+                place.route
+            ),
             What::HeldByTask(_) => {
                 format!(
                     "{still} No request is past this wait. {}",
@@ -213,10 +264,9 @@ impl Sighting for Standstill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::Evidence;
-    use crate::evidence::Release;
+    use crate::evidence::{Evidence, Release, Step, StepKind, Tasks, Way};
     use crate::finding::Finding;
-    use crate::rules::told;
+    use crate::rules::{judge, told};
     use crate::testing::{both_sides, evidence, frames, place, route};
 
     fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -296,7 +346,7 @@ mod tests {
         evidence.requests.as_mut().unwrap().releases.pop();
         let found = look(&evidence).remove(0);
         assert!(
-            found.headline.contains("Nobody is past this wait"),
+            found.headline.contains("No request is past this wait"),
             "{found:?}"
         );
     }
@@ -310,6 +360,66 @@ mod tests {
         );
         let found = look(&evidence(&[route("GET /render", 8.0, 0)], &[acquire]));
         assert_eq!(found[0].kind, "stuck");
+    }
+
+    /// Reported of event streams: each kept a connection of the pool while it paused, and the requests that wait for one were said
+    /// to be past nobody.
+    #[test]
+    fn requests_that_stay_may_hold_what_others_wait_for() {
+        let pool = ["shop::count (src/live.rs:55)", "(waiting for an object of the pool)"];
+        let pause = ["shop::events (src/live.rs:69)", "tokio::time::Sleep"];
+        let with = |stays: f64, ended| {
+            let mut body = route("body of GET /events", stays, ended);
+            body.is_part = true;
+            let mut count = route("GET /count", 9.6, 30);
+            count.standstill = STANDSTILL;
+            let places = [
+                place("GET /count", &pool, 9.6),
+                place("body of GET /events", &pause, stays),
+            ];
+            evidence(&[count, body], &places)
+        };
+        let found = look(&with(8.0, 0)).remove(0);
+        assert!(
+            found.headline.ends_with(
+                "may hold it: body of GET /events, at shop::events (src/live.rs:69), waiting for a timer."
+            ),
+            "{found:?}"
+        );
+        assert!(found.fix.contains("give it back before the pause"), "{found:?}");
+        let told = judge(&Facts::of(&with(8.0, 0)));
+        assert_eq!(told.len(), 1, "the pause is told with it: {told:?}");
+        // Streams that end give back what they hold.
+        for gone in [with(8.0, 100), with(A_HOLDER * 0.9, 0)] {
+            let found = look(&gone).remove(0);
+            assert!(found.headline.ends_with("No request is past this wait."), "{found:?}");
+        }
+        // Once the tasks show the holder, nobody has to guess.
+        let mut known = with(8.0, 0);
+        let step = |at: &str, kind| Step {
+            at: Some(at.to_owned()),
+            kind: StepKind::Of(kind),
+            waits_for: "a timer".to_owned(),
+            ..Step::default()
+        };
+        known.tasks = Some(Tasks {
+            snapshots: 10,
+            ways: vec![Way {
+                seen: 96.0,
+                ends: 80,
+                steps: vec![step(pool[0], WaitKind::Pool), step(pause[0], WaitKind::Timer)],
+            }],
+            ..Tasks::default()
+        });
+        assert!(look(&known).is_empty());
+        let told = judge(&Facts::of(&known));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].headline.ends_with(
+                "A holder of one waits for a timer at shop::events (src/live.rs:69)."
+            ),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reasons for which a function of the service computes more than it has to.
+//! Reasons for which a function computes, by what it calls and by who calls it.
 
 use ecosystem::Work;
 
@@ -8,11 +8,11 @@ use crate::finding::Advice;
 use crate::threads::seen::{Callers, function, in_state, work_at};
 use crate::threads::{Stack, State};
 
-/// Reason for which a function computes more than it has to.
+/// Reason for which a function computes.
 pub(crate) enum Why {
     /// It is called at several lines for one request.
     Callers(Callers),
-    /// It has a library do what can be done once, or elsewhere.
+    /// It has a library do a well-known work, or is that library's.
     Work(&'static Work),
 }
 
@@ -32,8 +32,15 @@ impl Why {
         if let Some(callers) = Callers::of(&stacks, function) {
             return Some(Self::Callers(callers));
         }
-        let work = work_at(&stacks, function)?;
-        work.is_avoidable.then_some(Self::Work(work))
+        work_at(&stacks, function).map(Self::Work)
+    }
+
+    /// Returns whether this is more than it has to compute: it can be done once, or elsewhere.
+    pub(crate) fn is_avoidable(&self) -> bool {
+        match self {
+            Self::Callers(_) => true,
+            Self::Work(work) => work.is_avoidable,
+        }
     }
 
     pub(crate) fn advice(&self) -> Advice {

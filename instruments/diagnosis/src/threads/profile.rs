@@ -194,23 +194,27 @@ impl ThreadProfile {
     }
 }
 
+/// Returns the call of a library for its work, and not to bring a request to its handler: the outermost of its frames, and all
+/// inside of it. There are none if a profiler works.
+pub(crate) fn called_library(frames: &[Frame]) -> &[Frame] {
+    if is_of_profiler(frames.iter().map(|frame| frame.function.as_str())) {
+        return &[];
+    }
+    let carrier = frames
+        .iter()
+        .rposition(|frame| carries_requests(&frame.function));
+    let inside = &frames[carrier.map_or(0, |carrier| carrier + 1)..];
+    let called = inside.iter().position(|frame| {
+        frame.whose == Whose::Library && !waits_for_others(crate_of(&frame.function))
+    });
+    called.map_or(&[], |at| &inside[at..])
+}
+
 impl Stack {
     /// Returns the function by which a library was called for its work, and not to bring a request to its handler.
     /// Returns `None` for a profiler's work.
     pub(crate) fn called_library(&self) -> Option<&Frame> {
-        let functions = self.frames.iter().map(|frame| frame.function.as_str());
-        if is_of_profiler(functions) {
-            return None;
-        }
-        let mut frames = self.frames.iter();
-        let begin = match frames.rposition(|frame| carries_requests(&frame.function)) {
-            Some(carrier) => carrier + 1,
-            None => 0,
-        };
-        let mut called = self.frames[begin..].iter();
-        called.find(|frame| {
-            frame.whose == Whose::Library && !waits_for_others(crate_of(&frame.function))
-        })
+        called_library(&self.frames).first()
     }
 
     /// Returns whether the thread waits for another one: at a lock, a channel or a condition.

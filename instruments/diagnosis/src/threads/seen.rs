@@ -11,7 +11,7 @@ use ecosystem::{
 };
 
 use super::cpu_samples::CpuSamples;
-use super::profile::{Frame, Stack, State, Thread, ThreadProfile};
+use super::profile::{Frame, Stack, State, Thread, ThreadProfile, called_library};
 use crate::thresholds::{FEWEST_INSIDE, FEWEST_SAMPLES, MUCH_COMPUTING, PAST_LOCK};
 
 /// Most places that a list names.
@@ -312,7 +312,8 @@ impl fmt::Display for Callers {
     }
 }
 
-/// Returns what a function of the service has libraries compute, if half of its samples are of one such work.
+/// Returns what a function has libraries compute, or does itself if it is a library's, if half of its samples are of one such
+/// work.
 pub(crate) fn work_at(stacks: &[&Stack], function: &str) -> Option<&'static Work> {
     let mut all = 0;
     let mut works: Vec<(&'static Work, u64)> = Vec::new();
@@ -321,7 +322,7 @@ pub(crate) fn work_at(stacks: &[&Stack], function: &str) -> Option<&'static Work
             continue;
         }
         all += stack.samples;
-        let Some(work) = work_of(inner(stack).iter().map(|frame| frame.function.as_str())) else {
+        let Some(work) = work_of(called(stack).iter().map(|frame| frame.function.as_str())) else {
             continue;
         };
         match works.iter_mut().find(|(one, _)| one.cause == work.cause) {
@@ -542,6 +543,14 @@ fn inner(stack: &Stack) -> &[Frame] {
     match stack.frames.iter().rposition(|frame| frame.own) {
         Some(own) => &stack.frames[own + 1..],
         None => &[],
+    }
+}
+
+/// Returns what the service's innermost function called, or the call of a library if there is no such function.
+fn called(stack: &Stack) -> &[Frame] {
+    match own(stack) {
+        Some(_) => inner(stack),
+        None => called_library(&stack.frames),
     }
 }
 
