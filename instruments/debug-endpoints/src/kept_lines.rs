@@ -31,7 +31,7 @@ pub(crate) fn of(watch: Option<Watch>) -> Vec<Kept> {
             *lines.entry(line).or_default() += one.bytes;
         }
     }
-    backtrace::clear_symbol_cache();
+    await_profile::symbols::forget();
     let mut kept: Vec<Kept> = lines
         .into_iter()
         .map(|(at, bytes)| Kept { at, bytes })
