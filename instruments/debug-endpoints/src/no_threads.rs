@@ -8,9 +8,9 @@ pub(crate) use diagnosis::threads::ThreadProfile;
 use crate::error::EndpointError;
 use crate::last::Last;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadProfiler {
-    pub(crate) last: Last<ThreadProfile>,
+    pub(crate) last: Arc<Last<ThreadProfile>>,
 }
 
 impl ThreadProfiler {

@@ -19,9 +19,9 @@ use crate::cpu_names::{self, Mapping, Named};
 static THREAD: OwnThread = OwnThread::new("thread-profiles");
 
 /// Takes profiles and remembers the last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadProfiler {
-    pub(crate) last: Last<ThreadProfile>,
+    pub(crate) last: Arc<Last<ThreadProfile>>,
 }
 
 impl ThreadProfiler {
