@@ -31,7 +31,7 @@ use crate::listener;
 use crate::metrics;
 use crate::runtimes::Runtimes;
 use crate::shared::{OwnMetrics, Shared};
-use crate::threads::ThreadProfiler;
+use crate::stacks::threads::ThreadProfiler;
 use crate::waits::Waits;
 
 /// Profiles and metrics of this process, over HTTP. The [crate's page](crate) shows a service with them.

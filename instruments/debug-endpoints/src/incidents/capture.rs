@@ -22,7 +22,7 @@ use crate::memory_left;
 use crate::own_thread::Until;
 use crate::permit::{self, Permit};
 use crate::runtimes;
-use crate::threads;
+use crate::stacks::threads;
 
 /// Longest time for which threads and requests are watched.
 const WATCHED_FOR: Duration = Duration::from_secs(1);

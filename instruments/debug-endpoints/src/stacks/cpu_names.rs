@@ -14,7 +14,7 @@ use diagnosis::threads::{CpuSamples, NamedFrame, Names};
 
 use crate::cpu_profile::CpuProfile;
 use crate::missing_names;
-use crate::cpu_samples::{Sampled, Stack};
+use crate::stacks::cpu_samples::{Sampled, Stack};
 
 /// Longest time for which names are looked up. Each takes allocations, which may wait for those of the service's threads.
 const LONGEST_NAMES: Duration = Duration::from_secs(15);

@@ -14,7 +14,7 @@ use crate::last::Last;
 use crate::memory_left;
 use crate::own_thread::OwnThread;
 use crate::permit::{self, Permit};
-use crate::cpu_names::{self, Mapping, Named};
+use crate::stacks::cpu_names::{self, Mapping, Named};
 
 static THREAD: OwnThread = OwnThread::new("thread-profiles");
 
