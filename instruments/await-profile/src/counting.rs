@@ -23,6 +23,7 @@ use crate::routes::OTHER_ROUTES;
 use crate::sampler::Sampler;
 use crate::shared::Permit;
 use crate::stack::{Frames, Stack};
+use crate::symbols;
 use crate::waits_table::wait_of;
 
 /// Time between two samples, on average.
@@ -517,20 +518,19 @@ impl Counting {
     pub(crate) fn look_up(&mut self, permit: &Permit) {
         let collected = &self.sampler.collected;
         let options = ProfileOptions::default();
-        let mut symbols = lock(&permit.shared.symbols);
+        let mut known = lock(&permit.shared.symbols);
         for stack in &collected.waits.distinct[self.ends.waits.len()..] {
-            let stack = Stack::new(&symbols.resolve_all(stack), &options);
+            let stack = Stack::new(&known.resolve_all(stack), &options);
             self.ends.waits.push(Known::of(&stack));
         }
         for (id, is_pool_thread) in &mut self.ends.releases {
             if is_pool_thread.is_none() {
                 let stack = &collected.releases.distinct[*id as usize];
-                let stack = Stack::of_release(&symbols.resolve_all(stack), &options);
+                let stack = Stack::of_release(&known.resolve_all(stack), &options);
                 *is_pool_thread = Some(stack.is_of_pool_thread());
             }
         }
-        // The debug information that was read for the names takes tens of megabytes.
-        backtrace::clear_symbol_cache();
+        symbols::forget();
     }
 }
 

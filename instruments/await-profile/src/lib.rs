@@ -112,7 +112,8 @@ mod shared;
 mod slot;
 mod stack;
 mod summary;
-mod symbols;
+#[doc(hidden)] // For `debug-endpoints`, which looks names up alike.
+pub mod symbols;
 mod sync;
 mod tail;
 mod tail_routes;
@@ -137,6 +138,8 @@ pub mod drawing;
 mod flamegraph;
 #[cfg(feature = "tower")]
 mod layer;
+#[cfg(target_os = "linux")]
+mod libraries;
 #[cfg(feature = "pprof")]
 mod pprof;
 #[cfg(feature = "pprof")]

@@ -16,6 +16,7 @@ use crate::profile::Profile;
 use crate::sampler::collect;
 use crate::session::Purpose;
 use crate::shared::{Permit, Shared};
+use crate::symbols;
 use crate::tracked::Tracked;
 use crate::watched;
 
@@ -195,8 +196,7 @@ impl AwaitProfiler {
 fn take(permit: &Permit, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) -> Profile {
     let collected = collect(permit, options, cancelled);
     let profile = Profile::new(collected, options, &mut lock(&permit.shared.symbols));
-    // The debug information that was read for the names takes tens of megabytes.
-    backtrace::clear_symbol_cache();
+    symbols::forget();
     profile
 }
 

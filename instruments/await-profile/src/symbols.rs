@@ -1,8 +1,11 @@
 //! Resolves addresses to functions, files and lines.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+#[cfg(target_os = "linux")]
+use crate::libraries;
 use crate::raw_stack::RawStack;
 
 /// A function at an address, or one that was inlined there.
@@ -46,15 +49,11 @@ impl SymbolCache {
 
 fn resolve(address: usize) -> Symbols {
     let mut symbols = Vec::new();
-    backtrace::resolve(std::ptr::without_provenance_mut(address), |symbol| {
-        let file = symbol.filename();
+    functions(address, &mut |function| {
         symbols.push(Symbol {
-            name: match symbol.name() {
-                Some(name) => format!("{name:#}"),
-                None => format!("{address:#x}"),
-            },
-            file: file.map(|file| file.to_string_lossy().into_owned()),
-            line: symbol.lineno(),
+            name: function.name,
+            file: function.file.map(Cow::into_owned),
+            line: function.line,
         });
     });
     if symbols.is_empty() {
@@ -65,4 +64,51 @@ fn resolve(address: usize) -> Symbols {
         });
     }
     symbols.into()
+}
+
+/// A function at an address.
+#[derive(Debug)]
+pub struct Function<'a> {
+    /// Demangled name, without its hash; the address if it has none.
+    pub name: String,
+    /// Name as the linker has it; empty if it has none.
+    pub raw: Cow<'a, str>,
+    /// Its file, if that is known.
+    pub file: Option<Cow<'a, str>>,
+    /// Its line, if that is known.
+    pub line: Option<u32>,
+}
+
+/// Calls `each` with the functions at an address, the innermost inlined one first. What is read for it stays in memory until
+/// [`forget`] is called.
+pub fn functions(address: usize, each: &mut dyn FnMut(Function<'_>)) {
+    #[cfg(target_os = "linux")]
+    if libraries::functions(address as u64, each) {
+        return;
+    }
+    // `resolve` looks at the byte before.
+    let after = std::ptr::without_provenance_mut(address.wrapping_add(1));
+    backtrace::resolve(after, |symbol| {
+        let (name, raw) = match symbol.name() {
+            Some(name) => (
+                format!("{name:#}"),
+                String::from_utf8_lossy(name.as_bytes()).into_owned(),
+            ),
+            None => (format!("{address:#x}"), String::new()),
+        };
+        let file = symbol.filename();
+        each(Function {
+            name,
+            raw: raw.into(),
+            file: file.map(|file| file.to_string_lossy().into_owned().into()),
+            line: symbol.lineno(),
+        });
+    });
+}
+
+/// Gives back what was read for names: tens of megabytes.
+pub fn forget() {
+    #[cfg(target_os = "linux")]
+    libraries::forget();
+    backtrace::clear_symbol_cache();
 }

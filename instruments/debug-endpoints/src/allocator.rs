@@ -1,5 +1,18 @@
 //! Size of the live memory: allocated and not freed, by the allocator's own count.
-#![allow(unsafe_code)]
+
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    not(target_feature = "crt-static")
+))]
+mod glibc;
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    not(target_feature = "crt-static")
+)))]
+#[path = "allocator/no_glibc.rs"]
+mod glibc;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,27 +26,33 @@ const LONGEST_COUNT: Duration = Duration::from_millis(10);
 /// count.
 const LONGEST_TRIM: Duration = Duration::from_millis(50);
 
-/// Time for which the allocator is left alone after a question took longer.
+/// Free pieces that glibc surely walks through in a millisecond. Each may be a cache miss.
+const PIECES_IN_MS: u64 = 10_000;
+
+/// Time for which the allocator is left alone after a question took longer, or would have.
 const REST: Duration = Duration::from_secs(600);
 
 /// End of the time for which glibc is left alone.
 static RESTS_UNTIL: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Returns whether glibc is left alone, because a question took it too long a short time ago.
+/// Returns whether glibc is left alone, because a question took it too long a short time ago, or would have.
 pub(crate) fn rests() -> bool {
     let until = *RESTS_UNTIL.lock().unwrap_or_else(PoisonError::into_inner);
     until.is_some_and(|until| Instant::now() < until)
 }
 
-/// Asks glibc, unless it is left alone, and leaves it alone if that takes longer than `most`. The time is that of the
-/// calling thread on a CPU, which does not count other programs.
+/// Asks glibc, unless it is left alone. Leaves it alone if it has so many free pieces that the answer may take longer than
+/// `most`, or if the answer does take longer. The time is that of the calling thread on a CPU, which does not count other
+/// programs.
 fn ask<T>(most: Duration, question: impl FnOnce() -> Option<T>) -> Option<T> {
     if rests() {
         return None;
     }
+    let most_pieces = u64::try_from(most.as_millis()).unwrap_or(u64::MAX) * PIECES_IN_MS;
+    let is_crowded = glibc::free_pieces() > most_pieces;
     let began = ThreadTime::now();
-    let answer = question();
-    if began.elapsed() > most {
+    let answer = if is_crowded { None } else { question() };
+    if is_crowded || began.elapsed() > most {
         let mut until = RESTS_UNTIL.lock().unwrap_or_else(PoisonError::into_inner);
         *until = Some(Instant::now() + REST);
     }
@@ -54,10 +73,16 @@ impl Allocator {
     /// while the heap is small.
     pub(crate) fn of_this_process() -> Option<Self> {
         static FOUND: OnceLock<Option<Allocator>> = OnceLock::new();
-        *FOUND.get_or_init(|| {
-            let mut all = [Self::Jemalloc, Self::Glibc].into_iter();
-            all.find(|one| one.counts_what_rust_allocates())
-        })
+        if let Some(found) = FOUND.get() {
+            return *found;
+        }
+        let mut all = [Self::Jemalloc, Self::Glibc].into_iter();
+        let found = all.find(|one| one.counts_what_rust_allocates());
+        // Nothing is found out while glibc is left alone.
+        if found.is_none() && rests() {
+            return None;
+        }
+        *FOUND.get_or_init(|| found)
     }
 
     fn counts_what_rust_allocates(self) -> bool {
@@ -77,67 +102,22 @@ impl Allocator {
     pub(crate) fn give_back(self) {
         if self == Self::Glibc {
             ask(LONGEST_TRIM, || {
-                trim();
+                glibc::trim();
                 Some(())
             });
         }
     }
 
     /// Returns the number of live bytes. Glibc holds the lock of each arena while it walks through the arena's free
-    /// pieces: some tenths of a second for a million of them. After such a time it is left alone, and the answer is `None`.
+    /// pieces: some tenths of a second for a million of them. If there are that many, it is left alone, and the answer is
+    /// `None`.
     pub(crate) fn live(self) -> Option<u64> {
         match self {
-            Self::Glibc => ask(LONGEST_COUNT, glibc),
+            Self::Glibc => ask(LONGEST_COUNT, glibc::live),
             Self::Jemalloc => jemalloc(),
         }
     }
 }
-
-/// Looks `mallinfo2` up by name, because a program that names it directly does not link with a glibc before 2.33.
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    not(target_feature = "crt-static")
-))]
-fn glibc() -> Option<u64> {
-    // SAFETY: the name is a string that ends with 0, and the symbol is only looked up.
-    let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
-    if symbol.is_null() {
-        return None;
-    }
-    // SAFETY: this is the function of that name of the C library, which has this type since it exists.
-    let mallinfo2: extern "C" fn() -> libc::mallinfo2 = unsafe { std::mem::transmute(symbol) };
-    let told = mallinfo2();
-    // Small pieces, and large ones, each of which is mapped by itself.
-    Some((told.uordblks + told.hblkhd) as u64)
-}
-
-#[cfg(not(all(
-    target_os = "linux",
-    target_env = "gnu",
-    not(target_feature = "crt-static")
-)))]
-fn glibc() -> Option<u64> {
-    None
-}
-
-/// Gives free memory of glibc's arenas back. Jemalloc does so by itself, after ten seconds.
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    not(target_feature = "crt-static")
-))]
-fn trim() {
-    // SAFETY: it has no conditions.
-    unsafe { libc::malloc_trim(0) };
-}
-
-#[cfg(not(all(
-    target_os = "linux",
-    target_env = "gnu",
-    not(target_feature = "crt-static")
-)))]
-fn trim() {}
 
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
 fn jemalloc() -> Option<u64> {

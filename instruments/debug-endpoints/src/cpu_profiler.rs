@@ -6,23 +6,12 @@ use std::time::Duration;
 use diagnosis::threads::CpuSamples;
 
 use crate::cpu_profile::CpuProfile;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
-    feature = "cpu"
-))]
-use crate::cpu_sampler;
 use crate::error::EndpointError;
 use crate::last::Last;
 use crate::limits::within;
 use crate::memory_left;
 use crate::permit;
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
-    feature = "cpu"
-)))]
-use crate::permit::Permit;
+use crate::stacks::cpu_sampler;
 
 /// Takes profiles and remembers the last.
 #[derive(Debug, Default)]
@@ -55,28 +44,5 @@ impl CpuProfiler {
         let taken = cpu_sampler::record(duration, frequency, permit::cpu()?);
         let (profile, samples) = taken.await?;
         Ok((self.last.keep(profile), samples))
-    }
-}
-
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
-    feature = "cpu"
-)))]
-mod cpu_sampler {
-    use super::{CpuProfile, CpuSamples, Duration, EndpointError, Permit};
-
-    #[allow(clippy::unused_async)] // one signature for both
-    pub(super) async fn record(
-        _: Duration,
-        _: u32,
-        _: Permit,
-    ) -> Result<(CpuProfile, CpuSamples), EndpointError> {
-        Err(EndpointError::Unsupported(if cfg!(target_os = "linux") {
-            "CPU profiles in process need x86-64 or aarch64, and the feature `cpu` of debug-endpoints; without them use \
-             perf or samply"
-        } else {
-            "CPU profiles in process need Linux; elsewhere use samply, or on Windows the Windows Performance Recorder"
-        }))
     }
 }

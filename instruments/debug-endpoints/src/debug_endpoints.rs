@@ -23,6 +23,7 @@ use crate::cpu_profiler::CpuProfiler;
 use crate::endpoints;
 use crate::error::{ListenError, TokenError};
 use crate::guard::{Guard, Token};
+use crate::incidents::capture::Profiles;
 use crate::incidents::options::Incidents;
 use crate::incidents::recorder::Recorder;
 use crate::incidents::watcher;
@@ -30,7 +31,7 @@ use crate::listener;
 use crate::metrics;
 use crate::runtimes::Runtimes;
 use crate::shared::{OwnMetrics, Shared};
-use crate::threads::ThreadProfiler;
+use crate::stacks::threads::ThreadProfiler;
 use crate::waits::Waits;
 
 /// Profiles and metrics of this process, over HTTP. The [crate's page](crate) shows a service with them.
@@ -42,6 +43,7 @@ use crate::waits::Waits;
 #[must_use]
 pub struct DebugEndpoints {
     waits: Waits,
+    threads: ThreadProfiler,
     runtimes: Runtimes,
     token: Option<Token>,
     metrics: Option<OwnMetrics>,
@@ -59,6 +61,7 @@ impl DebugEndpoints {
         runtimes.add_current();
         Self {
             waits: Waits::default(),
+            threads: ThreadProfiler::default(),
             runtimes,
             token: None,
             metrics: None,
@@ -115,7 +118,12 @@ impl DebugEndpoints {
     /// recorded.
     pub fn record_incidents(mut self, incidents: Incidents) -> Self {
         let recorder = Arc::new(Recorder::new());
-        watcher::start(&recorder, incidents, self.profiler(), self.runtimes.clone());
+        let profiles = Profiles {
+            profiler: self.profiler(),
+            last_waits: Arc::clone(&self.waits.last),
+            last_threads: Arc::clone(&self.threads.last),
+        };
+        watcher::start(&recorder, incidents, profiles, self.runtimes.clone());
         self.incidents = Some(recorder);
         self
     }
@@ -200,7 +208,7 @@ impl DebugEndpoints {
         metrics::prepare();
         Arc::new(Shared {
             cpu: CpuProfiler::default(),
-            threads: ThreadProfiler::default(),
+            threads: self.threads.clone(),
             waits: self.waits.clone(),
             runtimes: self.runtimes.clone(),
             metrics: self.metrics.clone(),

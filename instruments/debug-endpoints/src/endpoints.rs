@@ -30,10 +30,10 @@ use crate::page;
 use crate::recent::Recent;
 use crate::shared::Shared;
 use crate::sockets;
+use crate::stacks::threads::ThreadProfile;
 use crate::tail;
 use crate::tasks;
 use crate::thread_flamegraph;
-use crate::threads::ThreadProfile;
 
 /// List of all paths, with the answer of each.
 const INDEX: &str = "\

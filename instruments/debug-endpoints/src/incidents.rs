@@ -4,7 +4,7 @@
 //! A thread of its own watches the service, since the runtime is what may stand still. What it judges is in pure state
 //! machines, which are driven by time and observations: [`judge`] by the second, [`workers`] by the step.
 
-mod capture;
+pub(crate) mod capture;
 mod condition;
 mod date;
 #[cfg(target_os = "linux")]

@@ -25,7 +25,7 @@ pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
             "jemalloc's profile cannot be taken: {error}. It needs a file in the folder for temporary files"
         ))
     });
-    backtrace::clear_symbol_cache();
+    await_profile::symbols::forget();
     profile
 }
 

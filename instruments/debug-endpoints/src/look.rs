@@ -16,7 +16,8 @@ use crate::heartbeat;
 use crate::own_thread::DESK;
 use crate::sampled_picture::FEWEST_FOR_SHARES;
 use crate::shared::Shared;
-use crate::{descriptors, evidence, kept_lines, memory, sockets};
+use crate::stacks::kept_lines;
+use crate::{descriptors, evidence, memory, sockets};
 
 /// Most functions of a CPU profile that the report names.
 const MOST_FUNCTIONS: usize = 3;

@@ -31,7 +31,7 @@ pub(crate) struct Memory {
     tasks: Part,
     /// Time that the allocator took for the last count, in seconds. Glibc holds an arena's lock while it counts there.
     counted_in: f64,
-    /// True if the allocator was not asked, because its last answer took long.
+    /// True if the allocator was not asked, because its answer took long, or would have.
     #[serde(skip)]
     is_left_alone: bool,
     /// A sentence that says which part grows.
@@ -197,7 +197,7 @@ impl Memory {
                 "does not grow".to_owned()
             };
             let why = if self.is_left_alone {
-                "the allocator was not asked what is live, because its last answer held other threads up"
+                "the allocator was not asked what is live: it has so many free pieces that other threads would wait while it counts"
             } else {
                 "this process' allocator does not tell what is live"
             };

@@ -29,7 +29,7 @@ const PAGE: &str = concat!(
 /// Content security policy: this script and this style, requests to this origin, and pictures that the script made of
 /// answers. Nothing else is loaded or run, and no other page may frame this one. A test computes both hashes.
 const POLICY: &str = "default-src 'none'; \
-    script-src 'sha256-qFXg298E58Qrtm/iTBAWWtguvQEoN93xQ8Auj9YQZQI='; \
+    script-src 'sha256-OXwMmWfbx5n1ZCyoqH1jiD8ESjzEuTkhuysB3NO7boI='; \
     style-src 'sha256-NR9OgMioyYHT8mzQWO0077OtAySb+QOHF9ZnYsm3ZCc='; \
     connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -12,7 +12,6 @@ pub(crate) type Permit = MutexGuard<'static, ()>;
 
 static CPU: Mutex<()> = Mutex::const_new(());
 static AWAIT: Mutex<()> = Mutex::const_new(());
-#[allow(dead_code)] // Not every build has it.
 static THREADS: Mutex<()> = Mutex::const_new(());
 static NAMES: Mutex<()> = Mutex::const_new(());
 
@@ -58,7 +57,6 @@ pub(crate) async fn threads_within(patience: Duration) -> Result<Permit, Endpoin
 }
 
 /// Returns the permit to stop threads for their stacks.
-#[allow(dead_code)]
 pub(crate) fn threads() -> Result<Permit, EndpointError> {
     take(&THREADS, "profile of threads")
 }

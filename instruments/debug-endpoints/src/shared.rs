@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cpu_profiler::CpuProfiler;
 use crate::incidents::recorder::Recorder;
 use crate::runtimes::Runtimes;
-use crate::threads::ThreadProfiler;
+use crate::stacks::threads::ThreadProfiler;
 use crate::waits::Waits;
 
 /// The service's own counters, as text for Prometheus.

@@ -5,6 +5,8 @@
 //! seen, so the counts are lower limits. The kernel's own counts, of the whole network namespace, are reported beside
 //! them.
 
+mod tcp_socket;
+
 use std::fmt;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -14,9 +16,9 @@ use diagnosis::sockets::{Socket, Watched, namespace_counts, table};
 use diagnosis::{Process, Report};
 use serde::Serialize;
 
+use self::tcp_socket::TcpSocket;
 use crate::error::EndpointError;
 use crate::own_thread::{self, Until};
-use crate::tcp_socket::TcpSocket;
 
 /// Shortest pause between two looks, and its shortest length as a multiple of a look's own time.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -1,5 +1,7 @@
 //! All tasks of this process: where each waits, what it holds, and who waits for whom. Linux only.
 
+mod page;
+
 use std::time::Duration;
 
 use diagnosis::evidence::Tasks;
@@ -13,7 +15,6 @@ use crate::error::EndpointError;
 use crate::memory_left;
 use crate::own_thread::OwnThread;
 use crate::permit;
-use crate::tasks_page;
 
 static THREAD: OwnThread = OwnThread::new("tasks");
 
@@ -94,7 +95,7 @@ fn shown(report: &Report, format: Option<Format>) -> Result<Answer, EndpointErro
     Ok(match format {
         None => Answer::text(printable(&report.to_string())),
         Some(Format::Json) => Answer::json(report)?,
-        Some(Format::Html) => tasks_page::answer(report),
+        Some(Format::Html) => page::answer(report),
         Some(Format::Svg) => Answer::svg(report.picture()),
     })
 }

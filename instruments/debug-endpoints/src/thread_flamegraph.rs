@@ -3,7 +3,7 @@
 use crate::error::EndpointError;
 #[cfg(feature = "flamegraph")]
 use crate::sampled_picture;
-use crate::threads::ThreadProfile;
+use crate::stacks::threads::ThreadProfile;
 
 /// Returns the number of samples in folded stacks.
 pub(crate) fn samples(folded: &str) -> u64 {

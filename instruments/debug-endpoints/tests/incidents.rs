@@ -183,6 +183,35 @@ fn a_look_sees_requests_while_the_evidence_of_an_incident_is_taken() {
     assert!(look["in_flight"].is_number(), "requests were seen: {look}");
 }
 
+#[test]
+fn an_incident_during_a_look_has_its_stacks_and_waits() {
+    let _alone = ALONE.lock();
+    let service = Service::start(Incidents::new(), |app| {
+        app.route("/stall", get(stalls))
+            .route("/hang", get(std::future::pending::<()>))
+    });
+    let _hang = service.send("/hang");
+    let admin = service.admin;
+    let look = thread::spawn(move || ask(admin, "/debug/look?seconds=8&format=json").text());
+    thread::sleep(Duration::from_millis(500));
+    ask(service.own, "/stall");
+    let incident = service.incident("late", "incidents::stalls");
+    let sentences = incident["sentences"].to_string();
+    assert!(!sentences.contains("is being taken"), "{incident}");
+    let stacks = incident["stacks"].to_string();
+    assert!(stacks.contains("incidents::stalls"), "{incident}");
+    assert!(
+        incident["waits"].to_string().contains("/hang"),
+        "{incident}"
+    );
+    let look = look.join().expect("an answer");
+    let look: Value = serde_json::from_str(&look).expect("JSON");
+    let not_seen = look["not_seen"].to_string();
+    for part in ["await profile", "threads: "] {
+        assert!(!not_seen.contains(part), "{look}");
+    }
+}
+
 static ACCOUNT: Mutex<u64> = Mutex::new(100);
 
 /// Waits for a lock that somebody holds who waits for this.

@@ -151,6 +151,29 @@ fn the_page_and_the_picture_show_the_same_and_run_nothing() {
 }
 
 #[test]
+fn tasks_of_the_endpoints_are_told_apart_from_those_of_the_service() {
+    let _alone = ALONE.lock();
+    let Some((_runtime, admin)) = service() else {
+        return;
+    };
+    // With this question, a task of the endpoints begins to wait for the end of its counts.
+    assert_eq!(ask(admin, "/debug/await/recent").status, 200);
+    let report = tasks(admin, "?format=json");
+    let report: serde_json::Value = serde_json::from_slice(&report.body).expect("JSON");
+    let (mut own, mut others) = (0, 0);
+    for group in report["groups"].as_array().expect("groups") {
+        let future = group["future"].as_str().expect("a name");
+        let is_own = future.contains("debug_endpoints::");
+        assert_eq!(group["of_endpoints"], is_own, "{group}");
+        own += usize::from(future.contains("recent_for"));
+        others += usize::from(!is_own);
+    }
+    assert!(own == 1 && others > 1, "{report}");
+    let text = tasks(admin, "?of=recent_for").text();
+    assert!(text.contains("of the debug endpoints, not of"), "{text}");
+}
+
+#[test]
 fn a_look_tells_who_waits_for_whom_and_that_nobody_moves() {
     let _alone = ALONE.lock();
     let Some((_runtime, admin)) = service() else {

@@ -8,11 +8,13 @@ const WIDTH: f64 = 720.0;
 const NAMES: f64 = 210.0;
 const ROW: f64 = 26.0;
 const AXIS: f64 = 34.0;
+/// Room for half of the last label.
+const EDGE: f64 = 24.0;
 /// Smallest distance of two labels of the axis.
 const APART: f64 = 46.0;
 /// Ratios that may have a label, and their reciprocals.
 const LABELS: [f64; 8] = [1.0, 1.1, 1.25, 1.5, 2.0, 5.0, 10.0, 20.0];
-/// Largest ratio that is shown; what lies beyond reaches the edge.
+/// Largest ratio that is shown. One beyond it has an arrow at the edge, with its value.
 const MOST: f64 = 20.0;
 
 /// One ratio: larger is better.
@@ -46,8 +48,9 @@ pub fn against_one(rows: &[Row], margin: f64) -> Markup {
     let most = (most * 1.05).min(MOST);
     let at = |ratio: f64| {
         let share = 0.5 + ratio.clamp(most.recip(), most).ln() / most.ln() / 2.0;
-        NAMES + share * (WIDTH - NAMES - 12.0)
+        NAMES + share * (WIDTH - NAMES - EDGE)
     };
+    let is_inside = |ratio: f64| (most.recip()..=most).contains(&ratio);
     let height = rows.len() as f64 * ROW + AXIS;
     let bottom = height - AXIS;
     let mut labels: Vec<f64> = Vec::new();
@@ -73,7 +76,15 @@ pub fn against_one(rows: &[Row], margin: f64) -> Markup {
                 g stroke=(colour) stroke-width="3" {
                     title { (row.name) ": " (row.text) }
                     line x1=(at(low)) x2=(at(high)) y1=(middle) y2=(middle) {}
-                    circle cx=(at(row.ratio)) cy=(middle) r="4" fill=(colour) {}
+                    @if is_inside(row.ratio) {
+                        circle cx=(at(row.ratio)) cy=(middle) r="4" fill=(colour) {}
+                    } @else {
+                        path d=(arrow(at(row.ratio), middle, row.ratio > 1.0)) fill=(colour) {}
+                    }
+                }
+                @if !is_inside(row.ratio) {
+                    text x=(at(row.ratio)) y=(middle - 7.0) text-anchor=(if row.ratio > 1.0 { "end" } else { "start" })
+                        font-size="11" fill="var(--ink)" { (figures::ratio(row.ratio)) }
                 }
             }
             @for label in &labels {
@@ -83,6 +94,12 @@ pub fn against_one(rows: &[Row], margin: f64) -> Markup {
             text x=(at(1.0) + 12.0) y=(bottom + 30.0) fill="var(--faint)" { "better →" }
         }
     }
+}
+
+/// Returns the path of an arrow whose tip is beyond `x`, to the right or to the left.
+fn arrow(x: f64, y: f64, is_right: bool) -> String {
+    let tip = if is_right { 8.0 } else { -8.0 };
+    format!("M{x:.1} {:.1}l{tip} 5l{} 5z", y - 5.0, -tip)
 }
 
 /// Returns the colour of an interval: whether all of it is better, worse or neither.
@@ -127,6 +144,10 @@ mod tests {
                 assert!((NAMES..=WIDTH).contains(&number), "{number}");
             }
         }
+        // A ratio outside of the picture is no point on its edge.
+        let svg = |ratio| against_one(&[row(ratio, (10.0, 900.0))], 0.05).into_string();
+        assert!(svg(453.0).contains("<path") && svg(453.0).contains(">453<"));
+        assert!(!svg(453.0).contains("<circle") && !svg(15.0).contains("<path"));
         assert!(against_one(&[], 0.05).into_string().is_empty());
     }
 }

@@ -64,6 +64,8 @@ pub struct Group {
     pub state: State,
     /// True if they serve connections, whose requests are in their stacks, or accept them.
     pub serves: bool,
+    /// True for tasks of `debug-endpoints` itself, which no line of the service has spawned.
+    pub of_endpoints: bool,
     /// True for futures that their threads poll in `block_on`: they are no tasks, and have no numbers.
     pub in_block_on: bool,
     /// Future of the task.
@@ -277,6 +279,7 @@ impl Group {
             stayed: stayed.count(),
             state: first.state,
             serves: serves(first),
+            of_endpoints: is_of_endpoints(first),
             in_block_on: first.in_block_on,
             future: first.future.clone(),
             begins: first.begins.clone(),
@@ -304,6 +307,12 @@ fn serves(task: &Task) -> bool {
     let is_server =
         |name: &String| PathMeaning::Server.fits(path(name.trim_start_matches(['<', '&'])));
     is_server(&task.future) || futures.any(is_server)
+}
+
+/// Returns whether a task is one of the debug endpoints' own. A task that the service has put into `watch` is not: its
+/// future is of another crate.
+fn is_of_endpoints(task: &Task) -> bool {
+    path(task.future.trim_start_matches(['<', '&'])).starts_with("debug_endpoints::")
 }
 
 /// Returns a name without type parameters at its end.

@@ -150,10 +150,13 @@ impl Group {
         })
     }
 
-    /// Returns where its tasks were spawned, and since when they are ready, as far as tokio notes it: in sentences without
-    /// their ends.
+    /// Returns whether its tasks are those of the debug endpoints, where they were spawned, and since when they are ready, as
+    /// far as tokio notes it: in sentences without their ends.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        if self.of_endpoints {
+            notes.push("of the debug endpoints, not of the service".to_owned());
+        }
         if !self.spawned_at.is_empty() {
             let lines: Vec<String> = self.spawned_at.iter().map(Line::to_string).collect();
             notes.push(format!("spawned at {}", lines.join(", ")));

@@ -6,12 +6,11 @@ use std::sync::{Arc, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use await_profile::AwaitProfiler;
 use diagnosis::evidence::Runtime;
 use tokio::runtime::{Handle, RuntimeMetrics};
 
 use crate::descriptors;
-use crate::incidents::capture::Capture;
+use crate::incidents::capture::{Capture, Profiles};
 use crate::incidents::condition::Cpu;
 use crate::incidents::delays::Delays;
 use crate::incidents::judge::{Event, Judge, Key, Reading, Second};
@@ -46,12 +45,12 @@ const MEMORY: f64 = 0.9;
 pub(crate) fn start(
     recorder: &Arc<Recorder>,
     options: Incidents,
-    profiler: AwaitProfiler,
+    profiles: Profiles,
     runtimes: Runtimes,
 ) {
     let watched = Arc::downgrade(recorder);
     let thread = Builder::new().name("incidents".to_owned());
-    let started = thread.spawn(move || Watcher::new(options, profiler, runtimes).run(&watched));
+    let started = thread.spawn(move || Watcher::new(options, profiles, runtimes).run(&watched));
     if let Err(error) = started {
         recorder.fail(format!(
             "Incidents are not recorded: the system starts no thread ({error})."
@@ -136,7 +135,7 @@ impl Watched {
 struct Watcher {
     options: Incidents,
     judge: Judge,
-    profiler: AwaitProfiler,
+    profiles: Profiles,
     runtimes: Runtimes,
     watched: Vec<Watched>,
     /// Measure the current step and second, while something is suspected.
@@ -151,12 +150,12 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(options: Incidents, profiler: AwaitProfiler, runtimes: Runtimes) -> Self {
+    fn new(options: Incidents, profiles: Profiles, runtimes: Runtimes) -> Self {
         let now = Instant::now();
         Self {
             judge: Judge::new(options.clone()),
             options,
-            profiler,
+            profiles,
             runtimes,
             watched: Vec::new(),
             of_step: Delays::default(),
@@ -231,7 +230,7 @@ impl Watcher {
             self.next_reading = now + READINGS.max(now.elapsed() * SPARED);
         }
         let routes = match self.options.p99_limit {
-            Some(limit) => latency::look(&self.profiler, limit),
+            Some(limit) => latency::look(&self.profiles.profiler, limit),
             None => Vec::new(),
         };
         let seen = Second {
@@ -337,7 +336,7 @@ impl Watcher {
                     number,
                     kind,
                     runtimes: self.evidence(),
-                    profiler: self.profiler.clone(),
+                    profiles: self.profiles.clone(),
                     with_stacks: self.options.stacks,
                     is_over,
                 };

@@ -353,14 +353,20 @@ async function listTasks() {
 }
 
 function tasksOf(report) {
-  const shown = report.groups.filter((group) => !group.serves);
-  let [number, serving] = [0, 0];
+  const shown = [];
+  let [number, serving, own] = [0, 0, 0];
   for (const group of report.groups) {
-    if (group.serves) serving += group.count;
-    else number += group.count;
+    if (group.of_endpoints) own += group.count;
+    else if (group.serves) serving += group.count;
+    else {
+      number += group.count;
+      shown.push(group);
+    }
   }
   const when = new Date().toLocaleTimeString();
-  const parts = [make('p', `${things(number, 'task')} at ${when}; ${whole(serving)} more accept or serve connections.`)];
+  const others = [`${whole(serving)} more accept or serve connections`];
+  if (own) others.push(`${whole(own)} belong to the debug endpoints`);
+  const parts = [make('p', `${things(number, 'task')} at ${when}; ${others.join(', and ')}.`)];
   for (const circle of report.circles) {
     const tasks = circle.links.map((link) => `task ${link.task.id} (${short(link.task.future)})`).join(', ');
     parts.push(make('p', `${circle.is_certain ? 'Deadlock' : 'Probable deadlock'}: ${tasks} wait for each other.`, { className: 'bad' }));

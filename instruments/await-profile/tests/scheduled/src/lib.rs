@@ -24,6 +24,9 @@ mod interval;
 mod label;
 #[path = "../../../src/latency.rs"]
 mod latency;
+#[cfg(target_os = "linux")]
+#[path = "../../../src/libraries.rs"]
+mod libraries;
 #[path = "../../../src/lock.rs"]
 mod lock;
 #[path = "../../../src/options.rs"]

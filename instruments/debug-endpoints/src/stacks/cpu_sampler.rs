@@ -1,4 +1,4 @@
-//! Samples of the CPU time of all threads, by a [timer](crate::cpu_timer) for each.
+//! Samples of the CPU time of all threads, by a [timer](crate::stacks::cpu_timer) for each.
 //!
 //! The default is 99 samples a second of CPU time. That number is not in step with other timers, and lower than the
 //! number of the kernel's ticks.
@@ -12,15 +12,15 @@ use cpu_time::{ProcessTime, ThreadTime};
 use diagnosis::Process;
 use diagnosis::threads::{CpuMoment, CpuSamples, Unwinder};
 
-use crate::cpu_apart::{Apart, LONGEST, blocks_the_signal, listed};
-use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
-use crate::cpu_samples::{Sampled, Stack};
-use crate::cpu_signal::{Handler, NoHandler, Sample};
-use crate::cpu_timer::{Timer, own_tid, ticks_per_second, used_by};
 use crate::error::EndpointError;
 use crate::own_thread::OwnThread;
 use crate::permit::Permit;
+use crate::stacks::cpu_apart::{Apart, LONGEST, blocks_the_signal, listed};
+use crate::stacks::cpu_names;
+use crate::stacks::cpu_samples::{Sampled, Stack};
+use crate::stacks::cpu_signal::{Handler, NoHandler, Sample};
+use crate::stacks::cpu_timer::{Timer, own_tid, ticks_per_second, used_by};
 
 /// Time between two reads of samples.
 const PAUSE: Duration = Duration::from_millis(10);

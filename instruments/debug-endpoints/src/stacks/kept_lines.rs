@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use diagnosis::evidence::Kept;
 use diagnosis::threads::roles::Whose;
 
-use crate::cpu_names::{Functions, functions};
-use crate::kept::{Stayed, Watch};
+use crate::stacks::cpu_names::{Functions, functions};
+use crate::stacks::kept::{Stayed, Watch};
 
 /// Most stacks whose names are looked up, the largest first.
 const MOST_STACKS: usize = 200;
@@ -31,7 +31,7 @@ pub(crate) fn of(watch: Option<Watch>) -> Vec<Kept> {
             *lines.entry(line).or_default() += one.bytes;
         }
     }
-    backtrace::clear_symbol_cache();
+    await_profile::symbols::forget();
     let mut kept: Vec<Kept> = lines
         .into_iter()
         .map(|(at, bytes)| Kept { at, bytes })

@@ -2,20 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::c_void;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use await_profile::profile_proto::{self as proto, Builder};
-use await_profile::{is_foreign, portable};
+use await_profile::{is_foreign, portable, symbols};
 use diagnosis::Process;
 use diagnosis::maps::{self, Part};
 use diagnosis::threads::roles::{label, role_of};
 use diagnosis::threads::{CpuSamples, NamedFrame, Names};
 
 use crate::cpu_profile::CpuProfile;
-use crate::cpu_samples::{Sampled, Stack};
 use crate::missing_names;
+use crate::stacks::cpu_samples::{Sampled, Stack};
 
 /// Longest time for which names are looked up. Each takes allocations, which may wait for those of the service's threads.
 const LONGEST_NAMES: Duration = Duration::from_secs(15);
@@ -27,7 +26,6 @@ pub(crate) struct Function {
     /// File, without the part of its path that shows whose machine it was compiled on.
     pub(crate) file: String,
     /// True if it was compiled from a library or the toolchain.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) is_foreign: bool,
 }
 
@@ -136,8 +134,7 @@ pub(crate) fn profile(sampled: Sampled) -> (CpuProfile, CpuSamples) {
         }
         stack.thread = label(role_of(&names), &stack.thread);
     }
-    // The cache is as large as the program's debug information.
-    backtrace::clear_symbol_cache();
+    symbols::forget();
     let mut notes = sampled.notes;
     notes.extend(sampled.why_unseen.clone());
     if unnamed > 0 {
@@ -205,20 +202,21 @@ fn idle(busy: u64, duration: Duration, cpu_time: Duration, frequency: u32) -> u6
     idle
 }
 
-/// Returns the functions at an address. A caller clears `backtrace`'s cache after its last call.
+/// Returns the functions at an address. A caller calls [`symbols::forget`] after its last call.
 pub(crate) fn functions(address: usize) -> Functions {
     let mut functions = Vec::new();
-    // `resolve` looks at the byte before the given address.
-    backtrace::resolve((address + 1) as *mut c_void, |symbol| {
-        let Some(name) = symbol.name() else { return };
-        let file = symbol.filename().unwrap_or(Path::new(""));
+    symbols::functions(address, &mut |found| {
+        if found.raw.is_empty() {
+            return;
+        }
+        let file = found.file.unwrap_or_default();
         let function = Function {
-            name: format!("{name:#}"),
-            system_name: String::from_utf8_lossy(name.as_bytes()).into_owned(),
-            file: portable(&file.to_string_lossy()),
-            is_foreign: is_foreign(&file.to_string_lossy()),
+            name: found.name,
+            system_name: found.raw.into_owned(),
+            file: portable(&file),
+            is_foreign: is_foreign(&file),
         };
-        functions.push((function, symbol.lineno().unwrap_or_default()));
+        functions.push((function, found.line.unwrap_or_default()));
     });
     functions
 }
@@ -391,7 +389,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn code_is_in_files_that_are_in_memory() {
         let line = "55d0-55f0 r-xp 00001000 fe:00 42                       /opt/my shop";
         let mapping = Mapping::parse(line).expect("code");

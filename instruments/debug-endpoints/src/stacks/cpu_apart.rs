@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use diagnosis::Process;
 use diagnosis::threads::{Stopper, Unwinder};
 
-use crate::cpu_timer::used_by;
+use crate::stacks::cpu_timer::used_by;
 
 /// Most names in one note.
 const MOST_NAMES: usize = 3;

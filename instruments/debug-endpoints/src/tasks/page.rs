@@ -11,8 +11,8 @@ use crate::answer::Answer;
 use crate::page;
 
 const STYLE: &str = concat!(
-    include_str!("page/base.css"),
-    include_str!("page/tasks.css")
+    include_str!("../page/base.css"),
+    include_str!("../page/tasks.css")
 );
 
 /// Content security policy: this style and the picture that is in the page. A test computes the hash.

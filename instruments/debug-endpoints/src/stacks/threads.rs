@@ -9,19 +9,19 @@ use diagnosis::threads::{NamedFrame, Names, sample};
 
 pub(crate) use diagnosis::threads::ThreadProfile;
 
-use crate::cpu_names::{self, Mapping, Named};
 use crate::error::EndpointError;
 use crate::last::Last;
 use crate::memory_left;
 use crate::own_thread::OwnThread;
-use crate::permit;
+use crate::permit::{self, Permit};
+use crate::stacks::cpu_names::{self, Mapping, Named};
 
 static THREAD: OwnThread = OwnThread::new("thread-profiles");
 
 /// Takes profiles and remembers the last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadProfiler {
-    pub(crate) last: Last<ThreadProfile>,
+    pub(crate) last: Arc<Last<ThreadProfile>>,
 }
 
 impl ThreadProfiler {
@@ -45,17 +45,17 @@ impl ThreadProfiler {
     }
 }
 
-/// Looks at all threads but the calling one, until `duration` is over or `lasts` returns false.
+/// Looks at all threads but the calling one, until `duration` is over or `lasts` returns false. The caller has the permit.
 ///
 /// # Errors
 ///
-/// Returns an error if there is too little memory for names, or if another profile of threads is being taken.
+/// Returns an error if there is too little memory for names.
 pub(crate) fn take(
+    _: &Permit,
     duration: Duration,
     lasts: &dyn Fn() -> bool,
 ) -> Result<ThreadProfile, EndpointError> {
     memory_left::is_enough()?;
-    let _permit = permit::threads()?;
     match sampled(duration, lasts, &|| true) {
         Some(profile) => Ok(profile),
         None => Err(EndpointError::failed("nobody waits for it")),
@@ -73,7 +73,7 @@ fn sampled(
         let mut names = OwnNames(Mapping::all());
         ThreadProfile::new(samples, duration, &mut names)
     });
-    backtrace::clear_symbol_cache();
+    await_profile::symbols::forget();
     profile
 }
 
