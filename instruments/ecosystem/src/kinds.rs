@@ -165,6 +165,11 @@ pub fn wait(path: &str) -> Option<&'static Wait> {
     }
 }
 
+/// Returns whether a type has a row of its own, as what a future waits for.
+pub fn waits(path: &str) -> bool {
+    WAITS.contains_key(path)
+}
+
 /// Returns the fields with the timers of a future that limits another wait.
 pub fn timers(path: &str) -> &'static [&'static str] {
     TIMERS.get(path).map_or(&[], Vec::as_slice)

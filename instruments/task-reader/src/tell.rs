@@ -105,7 +105,12 @@ pub(crate) fn task(
                 future.filter(|_| matches!(task.state, State::Waiting | State::Ready))
             {
                 task.memory.extend(reading.range(cell));
-                match walker.walk(future) {
+                let node = walker.walk(future);
+                if let Some(boxed) = node.as_ref().and_then(Node::boxed) {
+                    task.future = names::of_future(&boxed.of.name);
+                    task.begins = boxed.of.first_line().cloned();
+                }
+                match node {
                     Some(node) => Teller {
                         walker,
                         types,

@@ -68,6 +68,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Returns the future in a box, or in a pinned one.
+    pub(crate) fn boxed(&self) -> Option<&Self> {
+        let inner = self.children.first().filter(|_| is_pointer(&self.of))?;
+        Some(inner.boxed().unwrap_or(inner))
+    }
+
     /// Returns the future in a box, or in a pinned one: `block_on` boxes large futures.
     pub(crate) fn unboxed(mut self) -> Self {
         while is_pointer(&self.of)
@@ -416,9 +422,8 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
     /// Returns whether a type is a future that is shown: pointers to futures are futures, too, and are followed instead. The
     /// optimizer may leave no trace of a method `poll`.
     fn is_future(&self, of: &Type) -> bool {
-        let is_limit = || !kinds::timers(&of.path).is_empty();
-        !is_pointer(of)
-            && (of.is_coroutine() || self.reading.types.index.is_polled(&of.name) || is_limit())
+        let is_polled = || self.reading.types.index.is_polled(&of.name);
+        !is_pointer(of) && (of.is_coroutine() || is_polled() || kinds::waits(&of.path))
     }
 
     /// Returns whether values of a type can contain a future or a holder.
