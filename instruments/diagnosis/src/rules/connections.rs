@@ -520,7 +520,7 @@ mod tests {
             let found = found(closed_here, false);
             (found.kind, found.level)
         };
-        assert_eq!(told(50), ("connections_closed", Level::Fault));
+        assert_eq!(told(50), ("connections_closed", Level::Note));
         assert_eq!(told(49), ("clients_connections", Level::Note));
         assert!(found(49, true).cause.contains("The other end closes"));
         assert!(found(50, true).cause.contains("A client is made"));

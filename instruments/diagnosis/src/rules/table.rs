@@ -331,9 +331,10 @@ rows! {
     CLOSED_BY_OTHERS = "connections", Fault, 0.9, SOCKETS,
         "The other end closes: its answers say `connection: close`, unless a body is not read to its end.",
         "Read each answer to its end.";
-    CLOSED_BY_SERVICE = "connections_closed", Fault, 0.3, SOCKETS,
-        "The code that serves a connection ends, or answers `connection: close`.",
-        "Serve each connection until its client closes it.";
+    // Sockets do not show whether the clients asked for it.
+    CLOSED_BY_SERVICE = "connections_closed", Note, 0.3, SOCKETS,
+        "",
+        "Unless clients ask for that (`connection: close`), serve each connection until its client closes it.";
     CLOSED_BY_CLIENTS = "clients_connections", Note, 0.3, SOCKETS,
         "",
         "Let clients and proxies keep connections alive.";
