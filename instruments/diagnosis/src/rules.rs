@@ -21,6 +21,8 @@ mod one_task;
 mod producer;
 mod rare_hold;
 mod runtimes;
+mod small_reads;
+mod spins;
 mod sqlite;
 mod sqlite_computes;
 mod table;
@@ -51,16 +53,16 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 /// Leaves out what other findings explain, and at one place the less certain of two findings of one kind.
 fn unexplained(all: &[Finding]) -> Vec<Finding> {
     let mut left = Vec::new();
-    for finding in all {
-        let mut finding = finding.clone();
+    for original in all {
+        let mut finding = original.clone();
         let mut is_explained = false;
         for cause in all {
-            let is_there = cause.shares_place(&finding);
-            is_explained |= is_there && cause.kind == finding.kind && is_surer(cause, &finding);
-            match effect(cause, &finding) {
+            let is_there = cause.shares_place(original);
+            is_explained |= is_there && cause.kind == original.kind && is_surer(cause, original);
+            match effect(cause, original) {
                 Some(Effect::Drops) => is_explained = true,
                 Some(Effect::DropsThere) => is_explained |= is_there,
-                Some(Effect::DropsLesser) => is_explained |= cause.level <= finding.level,
+                Some(Effect::DropsLesser) => is_explained |= cause.level <= original.level,
                 Some(Effect::RanksBelow) if cause.level == Level::Fault => {
                     finding.weight = finding.weight.min(cause.weight - BELOW_CAUSE);
                 }
@@ -95,6 +97,8 @@ const RULES: &[Rule] = &[
     |facts| told(computing_request::check(facts)),
     |facts| told(computing_task::check(facts)),
     |facts| told(rare_hold::check(facts)),
+    |facts| told(small_reads::check(facts)),
+    |facts| told(spins::check(facts)),
     |facts| told(from_outside::stopped(facts)),
     |facts| told(from_outside::busy_threads(facts)),
     |facts| told(from_outside::busy_blocking_pool(facts)),

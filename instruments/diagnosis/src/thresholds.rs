@@ -27,6 +27,8 @@ pub const UNPOLLED_REQUESTS: u64 = 3;
 pub const MUCH_OF_ROUTE: f64 = 0.4;
 /// Smallest share of a route's time at which a wait that may be on purpose is a cause, such as a wait for a permit.
 pub const MOST_OF_ROUTE: f64 = 0.6;
+/// Fewest waits for room that were seen to end, from which messages are taken out of the queue.
+pub const GOES_ON: usize = 10;
 /// Smallest share of a route's requests that counts as all of them when they wait and nobody gets past: the rest may be
 /// chance.
 pub const ALL_OF_ROUTE: f64 = 0.98;
@@ -166,6 +168,13 @@ pub const ALWAYS: f64 = 0.99;
 
 /// Waits for one holder, from which they are a queue and no work that each has done for it.
 pub const WAITERS_OF_ONE: f64 = 2.0;
+/// Tasks at once, on average, that wait for nothing but their next turn, from which one does nothing else. One that yields
+/// in between is rarely met there.
+pub const SPINNING: f64 = 0.5;
+/// Fewest CPUs that a process with such a task uses.
+pub const SPINNING_CPUS: f64 = 0.3;
+/// Smallest mean number of requests or tasks of the receiver's function at a wait, from which it is what fills the queue.
+pub const RECEIVER: f64 = 0.5;
 /// Smallest share of the waits at a line whose holder is known, from which the holder is told and not guessed.
 pub const KNOWN_HOLDER: f64 = 0.5;
 /// Tasks at once, on average, that wait at one line, from which they are a queue where requests are not seen.
@@ -239,6 +248,8 @@ pub const OPENED_PER_OPEN: usize = 3;
 pub const HELD_LOOKS: u32 = 5;
 /// Smallest share of such looks among those at which something was queued.
 pub const HELD_SHARE: f64 = 0.1;
+/// Smallest share of the time for which a watched task is in flight, or at one place, to be there all the time.
+pub const ALONE: f64 = 0.9;
 /// Fewest looks for a finding that connections wait to be accepted; they have to wait in more than half of them.
 pub const ACCEPT_LOOKS: u32 = 10;
 /// Smallest share of a request's time at a line for which a finding on calls in turn lists it.

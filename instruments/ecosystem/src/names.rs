@@ -233,6 +233,10 @@ meanings! {
     Upgraded = "upgraded",
     /// Call that opens a file.
     OpensFile = "opens_file",
+    /// Reads a few bytes.
+    ReadsFew = "reads_few",
+    /// Reads more than it is asked for, and keeps it.
+    Buffers = "buffers",
     /// Ends its tasks when it is dropped.
     EndsTasks = "ends_tasks",
 }

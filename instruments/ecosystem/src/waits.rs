@@ -144,6 +144,7 @@ impl<'de> serde::Deserialize<'de> for Wait {
 /// Names of waits by which rules tell them apart, as in the table.
 const TRANSACTION: &str = "(waiting for a transaction to begin, commit or roll back)";
 const ANSWER_OF_SQLITE: &str = "an answer of SQLite";
+const CLIENT_THAT_CONNECTS: &str = "a client that connects";
 const ANSWER_OF_TASK: &str = "an answer of another task";
 
 impl Wait {
@@ -184,6 +185,11 @@ impl Wait {
     /// Returns whether `SQLite` has a statement.
     pub fn is_of_sqlite(&self) -> bool {
         self.what == ANSWER_OF_SQLITE
+    }
+
+    /// Returns whether a listener waits for its next client.
+    pub fn is_of_listener(&self) -> bool {
+        self.what == CLIENT_THAT_CONNECTS
     }
 
     /// Returns whether another task answers.

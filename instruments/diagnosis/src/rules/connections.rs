@@ -1,18 +1,18 @@
 //! Connections that are opened for each request, wait to be accepted, are held back, or are shared by many requests.
 
-use ecosystem::{WaitKind, figures};
+use ecosystem::{BODY_OF, Wait, WaitKind, figures};
 
 use super::table;
-use crate::evidence::{Frame, Line, Peers, Requests};
+use crate::evidence::{Frame, Line, Peers, Place, Requests};
 use crate::facts::{Facts, Side};
 use crate::finding::{Advice, Row, Sighting};
 use crate::threads::Spot;
 use crate::threads::seen::Inside;
 use crate::thresholds::{
-    ACCEPT_LOOKS, CLOSED_HERE, DROPPED, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS,
+    ACCEPT_LOOKS, ALONE, CLOSED_HERE, DROPPED, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS,
     MUCH_OF_ROUTE, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_MS, UNREAD_LOOKS,
 };
-use crate::waiting::Waiting;
+use crate::waiting::{Waiting, whereabouts};
 
 /// Returns connections with their name: `to 127.0.0.1:5432`, `on port 8080`.
 fn named(side: Side, address: &str) -> String {
@@ -178,6 +178,8 @@ impl Sighting for HeldBack {
 pub(crate) struct NotAccepted {
     side: Side,
     peers: Peers,
+    /// Place of the task that may be the one which accepts.
+    at: Option<Place>,
 }
 
 pub(crate) fn not_accepted(facts: &Facts<'_>) -> Vec<NotAccepted> {
@@ -187,10 +189,29 @@ pub(crate) fn not_accepted(facts: &Facts<'_>) -> Vec<NotAccepted> {
     for (side, peers) in facts.peers() {
         if looks >= ACCEPT_LOOKS && peers.unaccepted_looks * 2 > looks {
             let peers = peers.clone();
-            found.push(NotAccepted { side, peers });
+            let at = accepts(facts).cloned();
+            found.push(NotAccepted { side, peers, at });
         }
     }
     found
+}
+
+/// Returns where the one watched task is that never ends and waits elsewhere than at a listener, if there is one such task.
+fn accepts<'a>(facts: &Facts<'a>) -> Option<&'a Place> {
+    let requests = facts.requests?;
+    let mut alone = requests.routes.iter().filter(|route| {
+        let is_one = (ALONE..=1.0).contains(&route.in_flight);
+        is_one && route.ended() == 0 && !route.name.starts_with(BODY_OF)
+    });
+    let (route, None) = (alone.next()?, alone.next()) else {
+        return None;
+    };
+    let mut places = requests.places.iter();
+    places.find(|place| {
+        let is_elsewhere = !place.wait.as_ref().is_some_and(Wait::is_of_listener);
+        let is_there = place.in_flight >= ALONE && place.line().is_some();
+        place.route == route.name && is_there && is_elsewhere
+    })
 }
 
 impl Sighting for NotAccepted {
@@ -207,7 +228,14 @@ impl Sighting for NotAccepted {
     }
 
     fn seen(&self) -> String {
-        String::new()
+        match &self.at {
+            Some(place) => format!(
+                "The watched task `{}` is at {}.",
+                place.route,
+                whereabouts(place)
+            ),
+            None => String::new(),
+        }
     }
 }
 
@@ -409,6 +437,34 @@ mod tests {
         evidence(&[route("GET /a", 1.0, finished)], &[])
     }
 
+    /// Reported of an accept loop that reads a header of each client: the line stood below the finding, without a number.
+    #[test]
+    fn a_watched_accept_loop_is_told_with_its_line() {
+        let seen = |share: f64, leaf: &str| {
+            let mut evidence = crate::testing::evidence(
+                &[route("accept loop", 1.0, 0), route("session", 0.1, 201)],
+                &[place(
+                    "accept loop",
+                    &["shop::welcome (src/edge.rs:36)", leaf],
+                    share,
+                )],
+            );
+            let listener = Peers {
+                unaccepted_looks: ACCEPT_LOOKS,
+                ..Peers::default()
+            };
+            evidence.connections = Some(Connections {
+                looks: ACCEPT_LOOKS,
+                listeners: vec![listener],
+                ..Connections::default()
+            });
+            not_accepted(&evidence).remove(0).seen
+        };
+        assert!(seen(1.0, "tokio::net").contains("shop::welcome (src/edge.rs:36)"));
+        assert_eq!(seen(ALONE * 0.99, "tokio::net"), "");
+        assert_eq!(seen(1.0, "tokio::net::TcpListener"), "", "it accepts");
+    }
+
     #[test]
     fn connections_are_told_on_the_right_side_of_each_threshold() {
         let told = |opened, most_open, finished| {
@@ -464,7 +520,7 @@ mod tests {
             let found = found(closed_here, false);
             (found.kind, found.level)
         };
-        assert_eq!(told(50), ("connections_closed", Level::Fault));
+        assert_eq!(told(50), ("connections_closed", Level::Note));
         assert_eq!(told(49), ("clients_connections", Level::Note));
         assert!(found(49, true).cause.contains("The other end closes"));
         assert!(found(50, true).cause.contains("A client is made"));

@@ -457,7 +457,9 @@ mod tests {
         let fix = |kind: &str| {
             let acquire = step(LOCK, "limit", "a permit of a semaphore");
             let ways = vec![way(80.0, 80, &[acquire, step(SLEEP, kind, "something")])];
-            look(&waiting("tokio::sync::Semaphore::acquire", 0.9, ways)).remove(0).fix
+            look(&waiting("tokio::sync::Semaphore::acquire", 0.9, ways))
+                .remove(0)
+                .fix
         };
         assert!(fix("timer").contains("before the pause"));
         assert!(!fix("network").contains("pause"));

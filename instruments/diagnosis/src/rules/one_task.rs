@@ -86,9 +86,7 @@ fn is_one_in_flight(waiting: &Waiting, release: &Release) -> bool {
     let waiters = waiting.in_flight.max(waiting.route.ended() as f64);
     // Short requests are seen at few of their answers; the profile counts those that follow each other.
     let in_turn = (release.wakes as f64 / waiters).max(waiting.in_a_row.unwrap_or_default());
-    waiting.wait.is_answer_of_task()
-        && waiting.share >= MOST_OF_ROUTE
-        && in_turn >= ANSWERS_IN_TURN
+    waiting.wait.is_answer_of_task() && waiting.share >= MOST_OF_ROUTE && in_turn >= ANSWERS_IN_TURN
 }
 
 /// Returns whether one task alone answers the requests that queue for it, or takes their messages, and works for one of

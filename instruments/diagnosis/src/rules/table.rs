@@ -85,6 +85,12 @@ rows! {
     RARE_HOLD = "rare_hold", Fault, 0.95, THREADS,
         "It computes for long in an async function, and all else that its thread has to poll waits.",
         "Do it on a blocking thread (`tokio::task::spawn_blocking`), or in parts.";
+    SMALL_READS = "small_reads", Fault, 0.8, CPU,
+        "The file or socket is read without a buffer.",
+        "Put a `BufReader` around it, or read it at once.";
+    SPINS = "spins", Fault, 0.8, TASKS_OF_PROCESS,
+        "A loop asks again and again whether there is something to do.",
+        "Await what it asks for, such as `recv().await` in place of `try_recv` and `yield_now`.";
     BUSY_THREAD = "busy_thread", Fault, 0.75, THREADS,
         "It asks again and again whether there is something to do, or it works: `perf record` of that place tells which.",
         "Let such a loop wait for what it asks for.";
@@ -145,6 +151,12 @@ rows! {
     LIMIT_FOR_TASKS = "limit", Fault, 0.9, AWAIT,
         "Work in the background takes the permits that requests need.",
         "Give that work its own permits, and bound how much of it begins at once.";
+    QUEUE_FOR_STATEMENT = "queue", Fault, 0.9, AWAIT,
+        "The receiver awaits a statement of the database for each message.",
+        "Take many messages at a time (`recv_many`), and write them in one transaction.";
+    QUEUE_FOR_RECEIVER = "queue", Bound, 0.9, AWAIT,
+        "The receiver awaits this before it takes the next message.",
+        "Make that wait shorter, keep several at a time (`buffer_unordered`), or send less.";
     LIMIT_IN_PAUSE = "limit", Fault, 0.9, AWAIT,
         "A permit is kept during a pause, as before a retry, and what it is for stands still.",
         "Give the permit back before the pause, and take one again after it.";
@@ -319,9 +331,10 @@ rows! {
     CLOSED_BY_OTHERS = "connections", Fault, 0.9, SOCKETS,
         "The other end closes: its answers say `connection: close`, unless a body is not read to its end.",
         "Read each answer to its end.";
-    CLOSED_BY_SERVICE = "connections_closed", Fault, 0.3, SOCKETS,
-        "The code that serves a connection ends, or answers `connection: close`.",
-        "Serve each connection until its client closes it.";
+    // Sockets do not show whether the clients asked for it.
+    CLOSED_BY_SERVICE = "connections_closed", Note, 0.3, SOCKETS,
+        "",
+        "Unless clients ask for that (`connection: close`), serve each connection until its client closes it.";
     CLOSED_BY_CLIENTS = "clients_connections", Note, 0.3, SOCKETS,
         "",
         "Let clients and proxies keep connections alive.";
@@ -432,6 +445,12 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         effect: Effect::DropsThere,
         consequences: &["computing_request", "computing_task"],
     },
+    // The jobs, or the requests, compute in those reads.
+    Explains {
+        causes: &["small_reads"],
+        effect: Effect::Drops,
+        consequences: &["blocking_pool"],
+    },
     Explains {
         causes: &["full_blocking_pool"],
         effect: Effect::Drops,
@@ -461,7 +480,7 @@ pub(crate) const EXPLAINS: &[Explains] = &[
     },
     // The pool's connections are lent to requests that wait for that statement.
     Explains {
-        causes: &["pool", "sqlite_computes", "shared_connection"],
+        causes: &["pool", "queue", "sqlite_computes", "shared_connection"],
         effect: Effect::DropsThere,
         consequences: &["database"],
     },

@@ -3,11 +3,11 @@
 use ecosystem::{WaitKind, figures};
 
 use super::table;
-use crate::evidence::{Frame, Line, Place, Requests};
+use crate::evidence::{Frame, Line, Place, Requests, innermost_line};
 use crate::facts::Facts;
 use crate::finding::{Advice, Row, Sighting};
 use crate::thresholds::{
-    A_HOLDER, HELD_BY_TASKS, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK, SAMPLES_OF_EACH,
+    A_HOLDER, HELD_BY_TASKS, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK, RECEIVER, SAMPLES_OF_EACH,
 };
 use crate::waiting::{Waiting, whereabouts};
 
@@ -35,6 +35,8 @@ enum What {
     LimitForTasks(Line, f64),
     /// Permits are kept in a pause at this line, by so many requests at once.
     LimitInPause(Line, f64),
+    /// The queue's receiver waits there.
+    Receiver(Place),
 }
 
 pub(crate) fn check(facts: &Facts<'_>) -> Vec<LongWait> {
@@ -84,7 +86,10 @@ fn what(waiting: &Waiting, requests: &Requests) -> Option<What> {
             What::Alone(table::TRANSACTION)
         }
         WaitKind::Limit if is_most => What::Alone(table::LIMIT),
-        WaitKind::Queue if is_most => What::Alone(table::QUEUE),
+        WaitKind::Queue if is_most => match receiver(waiting, requests) {
+            Some(place) => What::Receiver(place.clone()),
+            None => What::Alone(table::QUEUE),
+        },
         // The service sends as fast as its clients take it.
         WaitKind::Client if is_most && !waiting.is_little() => What::Alone(table::CLIENT),
         _ => return None,
@@ -148,6 +153,18 @@ fn in_pause(waiting: &Waiting, requests: &Requests) -> Option<(Line, f64)> {
     (is_kept && at_work > 0.0 && paused >= at_work).then(|| (line.clone(), paused))
 }
 
+/// Returns where the receiver of a full queue waits most: in the function that takes messages out.
+fn receiver<'a>(waiting: &Waiting, requests: &'a Requests) -> Option<&'a Place> {
+    let takes = innermost_line(&waiting.release.as_ref()?.by)?;
+    // The place with most requests comes first.
+    requests.places.iter().find(|place| {
+        let is_there = place
+            .line()
+            .is_some_and(|line| line.is_in_function_of(takes));
+        is_there && place.kind().is_some_and(is_call) && place.in_flight >= RECEIVER
+    })
+}
+
 /// Returns whether such a wait is for something else that works.
 fn is_call(kind: WaitKind) -> bool {
     use WaitKind::{Answer, AnswerOrStream, BlockingPool, Body, Database, Network, NewConnection};
@@ -204,6 +221,10 @@ impl Sighting for LongWait {
             What::PoolAtWork => table::POOL_AT_WORK,
             What::LimitForTasks(..) => table::LIMIT_FOR_TASKS,
             What::LimitInPause(..) => table::LIMIT_IN_PAUSE,
+            What::Receiver(place) if place.kind() == Some(WaitKind::Database) => {
+                table::QUEUE_FOR_STATEMENT
+            }
+            What::Receiver(_) => table::QUEUE_FOR_RECEIVER,
         }
     }
 
@@ -229,6 +250,9 @@ impl Sighting for LongWait {
         if let What::PoolForStatement(line) | What::LimitInPause(line, _) = &self.what {
             places.push(Frame::Own(line.clone()));
         }
+        if let What::Receiver(place) = &self.what {
+            places.extend(place.line().cloned().map(Frame::Own));
+        }
         places
     }
 
@@ -239,6 +263,9 @@ impl Sighting for LongWait {
                 "{headline} Tasks that are no requests give {:.0} % of them back, at {line}.",
                 share * 100.0
             ),
+            What::Receiver(place) => {
+                format!("{headline} Its receiver is at {}.", whereabouts(place))
+            }
             What::LimitInPause(line, _) => {
                 format!("{headline} Those with a permit pause at {line}.")
             }
@@ -264,7 +291,10 @@ impl Sighting for LongWait {
                 format!("{seen} At any time {at_work} requests wait for an answer on one.")
             }
             What::LimitInPause(_, paused) => {
-                format!("{seen} {} at once pause with a permit.", figures::average(*paused))
+                format!(
+                    "{seen} {} at once pause with a permit.",
+                    figures::average(*paused)
+                )
             }
             What::PoolForStatement(line) => format!(
                 "{seen} All connections of the pool are lent to requests that wait for the statement at {line}."
@@ -397,7 +427,10 @@ mod tests {
     fn permits_that_are_kept_in_a_pause_are_a_fault() {
         let pause = "shop::fetch (src/crawl.rs:43)";
         let with = |paused: f64, called: f64, given_back: &str| {
-            let acquire = ["shop::fetch (src/crawl.rs:39)", "tokio::sync::Semaphore::acquire"];
+            let acquire = [
+                "shop::fetch (src/crawl.rs:39)",
+                "tokio::sync::Semaphore::acquire",
+            ];
             let call = ["shop::fetch (src/crawl.rs:41)", "(waiting for the answer)"];
             let places = [
                 place("page", &acquire, 371.0),
@@ -408,7 +441,10 @@ mod tests {
             evidence.requests.as_mut().unwrap().releases = vec![Release {
                 route: "page".to_owned(),
                 frames: frames(&acquire),
-                by: frames(&[given_back, "tokio::sync::batch_semaphore::Semaphore::add_permits"]),
+                by: frames(&[
+                    given_back,
+                    "tokio::sync::batch_semaphore::Semaphore::add_permits",
+                ]),
                 share: 1.0,
                 ..Release::default()
             }];
@@ -424,11 +460,21 @@ mod tests {
             });
             evidence
         };
-        let (after, before) = ("shop::fetch (src/crawl.rs:49)", "shop::fetch (src/crawl.rs:42)");
+        let (after, before) = (
+            "shop::fetch (src/crawl.rs:49)",
+            "shop::fetch (src/crawl.rs:42)",
+        );
         let found = judge(&Facts::of(&with(7.5, 0.7, after)));
-        assert_eq!(found.len(), 1, "tasks that queue are no second fault: {found:?}");
+        assert_eq!(
+            found.len(),
+            1,
+            "tasks that queue are no second fault: {found:?}"
+        );
         assert_eq!(found[0].level, Level::Fault);
-        assert!(found[0].headline.ends_with(&format!("pause at {pause}.")), "{found:?}");
+        assert!(
+            found[0].headline.ends_with(&format!("pause at {pause}.")),
+            "{found:?}"
+        );
         for others in [
             with(7.5, 0.7, before),
             // Nothing but the pause was seen, so it may be what the limit is for.
@@ -437,6 +483,56 @@ mod tests {
         ] {
             assert_eq!(look(&others).remove(0).level, Level::Bound);
         }
+    }
+
+    #[test]
+    fn a_full_queue_is_told_with_what_its_receiver_awaits() {
+        let with = |inside: f64, leaf: &str| {
+            let send = [
+                "shop::shop (src/orders.rs:80)",
+                "tokio::sync::mpsc::Sender::send",
+            ];
+            let consume = ["shop::consume (src/orders.rs:51)", leaf];
+            let mut evidence = evidence(
+                &[route("shop", 4.0, 0), route("consumer", inside, 0)],
+                &[
+                    place("shop", &send, 4.0),
+                    place("consumer", &consume, inside),
+                ],
+            );
+            evidence.requests.as_mut().unwrap().releases = vec![Release {
+                route: "shop".to_owned(),
+                frames: frames(&send),
+                by: frames(&[
+                    "shop::consume (src/orders.rs:45)",
+                    "tokio::sync::mpsc::Receiver::recv",
+                ]),
+                share: 1.0,
+                wakes: 1000,
+                ..Release::default()
+            }];
+            judge(&Facts::of(&evidence))
+        };
+        let found = with(0.9, "sqlx_sqlite");
+        assert_eq!(
+            found.len(),
+            1,
+            "messages are taken, and the statement is told with it: {found:?}"
+        );
+        assert_eq!(found[0].level, Level::Fault);
+        assert!(
+            found[0]
+                .headline
+                .contains("shop::consume (src/orders.rs:51)"),
+            "{found:?}"
+        );
+        assert!(found[0].fix.contains("one transaction"), "{found:?}");
+        assert_eq!(with(0.9, "(waiting for the answer)")[0].level, Level::Bound);
+        assert!(
+            !with(RECEIVER * 0.9, "sqlx_sqlite")[0]
+                .headline
+                .contains("receiver")
+        );
     }
 
     #[test]

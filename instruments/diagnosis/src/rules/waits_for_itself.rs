@@ -8,7 +8,9 @@ use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
 use crate::followed::Followed;
 use crate::threads::seen::Inside;
-use crate::thresholds::{A_HOLDER, ALL_OF_ROUTE, KNOWN_HOLDER, MUCH_OF_ROUTE, QUEUE, STANDSTILL};
+use crate::thresholds::{
+    A_HOLDER, ALL_OF_ROUTE, GOES_ON, KNOWN_HOLDER, MUCH_OF_ROUTE, QUEUE, STANDSTILL,
+};
 use crate::waiting::{Waiting, is_of_holders, whereabouts};
 
 /// A wait of a route of which nothing finishes.
@@ -67,6 +69,11 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<Standstill> {
 fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
     let of_queue = waiting.kind() == WaitKind::Queue;
     if !waiting.is_of_holders() && !of_queue {
+        return false;
+    }
+    // Whatever its senders are, its receiver takes messages out.
+    let wakes = waiting.release.as_ref().map_or(0, |release| release.wakes);
+    if of_queue && wakes >= GOES_ON {
         return false;
     }
     let route = &waiting.route;
@@ -366,7 +373,10 @@ mod tests {
     /// to be past nobody.
     #[test]
     fn requests_that_stay_may_hold_what_others_wait_for() {
-        let pool = ["shop::count (src/live.rs:55)", "(waiting for an object of the pool)"];
+        let pool = [
+            "shop::count (src/live.rs:55)",
+            "(waiting for an object of the pool)",
+        ];
         let pause = ["shop::events (src/live.rs:69)", "tokio::time::Sleep"];
         let with = |stays: f64, ended| {
             let mut body = route("body of GET /events", stays, ended);
@@ -386,13 +396,19 @@ mod tests {
             ),
             "{found:?}"
         );
-        assert!(found.fix.contains("give it back before the pause"), "{found:?}");
+        assert!(
+            found.fix.contains("give it back before the pause"),
+            "{found:?}"
+        );
         let told = judge(&Facts::of(&with(8.0, 0)));
         assert_eq!(told.len(), 1, "the pause is told with it: {told:?}");
         // Streams that end give back what they hold.
         for gone in [with(8.0, 100), with(A_HOLDER * 0.9, 0)] {
             let found = look(&gone).remove(0);
-            assert!(found.headline.ends_with("No request is past this wait."), "{found:?}");
+            assert!(
+                found.headline.ends_with("No request is past this wait."),
+                "{found:?}"
+            );
         }
         // Once the tasks show the holder, nobody has to guess.
         let mut known = with(8.0, 0);
@@ -407,7 +423,10 @@ mod tests {
             ways: vec![Way {
                 seen: 96.0,
                 ends: 80,
-                steps: vec![step(pool[0], WaitKind::Pool), step(pause[0], WaitKind::Timer)],
+                steps: vec![
+                    step(pool[0], WaitKind::Pool),
+                    step(pause[0], WaitKind::Timer),
+                ],
             }],
             ..Tasks::default()
         });
@@ -415,9 +434,9 @@ mod tests {
         let told = judge(&Facts::of(&known));
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(
-            told[0].headline.ends_with(
-                "A holder of one waits for a timer at shop::events (src/live.rs:69)."
-            ),
+            told[0]
+                .headline
+                .ends_with("A holder of one waits for a timer at shop::events (src/live.rs:69)."),
             "{told:?}"
         );
     }

@@ -618,6 +618,13 @@ pub(crate) fn place(stack: &Stack) -> Spot {
     }
 }
 
+/// Returns the service's innermost line that is no implementation of `Deserialize`, which readers call back.
+pub(crate) fn reads_at(stack: &Stack) -> Option<Told> {
+    let mut frames = stack.frames.iter().rev();
+    let reader = frames.find(|frame| frame.own && !frame.function.contains("Deserialize"))?;
+    Some(reader.told())
+}
+
 /// Returns the function of a stack as a place.
 pub(crate) fn function_at(stack: &Stack) -> Told {
     Told::Function(function(stack).unwrap_or_default().to_owned())
