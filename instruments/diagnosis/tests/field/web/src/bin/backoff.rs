@@ -60,16 +60,15 @@ impl Site {
     }
 }
 
-async fn page(
-    State(site): State<Arc<Site>>,
-    Path(page): Path<u64>,
-) -> Result<String, StatusCode> {
+async fn page(State(site): State<Arc<Site>>, Path(page): Path<u64>) -> Result<String, StatusCode> {
     let length = if site.is_fixed {
         site.fetch_fixed(page).await
     } else {
         site.fetch(page).await
     };
-    length.map(|length| length.to_string()).ok_or(StatusCode::NOT_FOUND)
+    length
+        .map(|length| length.to_string())
+        .ok_or(StatusCode::NOT_FOUND)
 }
 
 #[tokio::main]
