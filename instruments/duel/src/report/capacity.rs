@@ -9,6 +9,7 @@ use drawing::table::{Column, Table, sentence_case};
 use engine::capacity::{Ended, Found, Tried};
 use maud::html;
 use serde::Serialize;
+use statistics::capacity::Capacity;
 use statistics::condition::Condition;
 use statistics::figures;
 use terminal::{Tone, coloured};
@@ -19,6 +20,8 @@ use super::repeat;
 const ALIKE: f64 = 1.04;
 /// Length of the longest bar in the table.
 const LONGEST_BAR: f64 = 16.0;
+/// Largest factor between the ends of the interval of a capacity that is known.
+const WIDEST: f64 = 3.0;
 
 /// Result that `load --find --format json` prints.
 #[derive(Debug, Serialize)]
@@ -53,7 +56,8 @@ impl Report {
     /// Returns whether the capacity is known and did not drift.
     pub fn is_known(&self) -> bool {
         let capacity = self.found.capacity;
-        let is_steady = capacity.is_some_and(|capacity| capacity.drift.is_none());
+        let is_steady =
+            capacity.is_some_and(|capacity| capacity.drift.is_none() && !is_vague(&capacity));
         is_steady && matches!(self.found.ended, Ended::Decided | Ended::TimeOver)
     }
 
@@ -86,6 +90,9 @@ impl Report {
                          other programs, and repeat.",
                         figures::ratio(drift)
                     );
+                }
+                if is_vague(&capacity) {
+                    sentence += " The time was too short to know it better: give it more, with --at-most, or close other programs.";
                 }
                 sentence
             }
@@ -277,6 +284,12 @@ impl Report {
     }
 }
 
+/// Returns whether the interval of a capacity says next to nothing.
+fn is_vague(capacity: &Capacity) -> bool {
+    let (low, high) = capacity.interval;
+    high > WIDEST * low
+}
+
 /// Returns the median of a figure over some steps.
 fn middle(group: &[&Tried], figure: impl Fn(&Tried) -> Option<f64>) -> Option<f64> {
     let mut values: Vec<f64> = group.iter().filter_map(|step| figure(step)).collect();
@@ -305,4 +318,41 @@ fn bar(value: f64, highest: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let length = (share.clamp(0.0, 1.0) * LONGEST_BAR).round() as usize;
     "█".repeat(length.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(interval: (f64, f64)) -> Report {
+        let found = Found {
+            capacity: Some(Capacity {
+                rate: 127.0,
+                interval,
+                drift: None,
+            }),
+            ended: Ended::TimeOver,
+            ..Found::default()
+        };
+        Report::new(&[], found, None, 45.0)
+    }
+
+    /// Four steps on a busy machine found this.
+    #[test]
+    fn an_interval_that_says_nothing_is_no_known_capacity() {
+        let vague = report((54.1, 933.0));
+        assert!(!vague.is_known());
+        assert!(
+            vague.sentence().contains("too short"),
+            "{}",
+            vague.sentence()
+        );
+        let known = report((110.0, 150.0));
+        assert!(known.is_known());
+        assert!(
+            !known.sentence().contains("too short"),
+            "{}",
+            known.sentence()
+        );
+    }
 }
