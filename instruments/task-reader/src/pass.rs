@@ -518,7 +518,9 @@ fn dropping(read: &Attributes<'_>, within: Within) -> Option<Dropping> {
     if read.is_endless {
         return Some(Dropping::Endless);
     }
-    if let Some(of) = read.name.strip_prefix(b"drop_in_place<") {
+    // Its name of before and since Rust 1.97.
+    let of = read.name.strip_prefix(b"drop_in_place<");
+    if let Some(of) = of.or_else(|| read.name.strip_prefix(b"drop_glue<")) {
         return of.strip_suffix(b">").map(|of| Dropping::Glue(hash(of)));
     }
     let name = plain_name(read);

@@ -189,16 +189,30 @@ pub fn copy_memory(pid: c_int, address: u64, to: &mut [u8]) -> usize {
         iov_base: address as *mut c_void,
         iov_len: to.len(),
     };
+    // SAFETY: the place is `to`, and as long.
+    unsafe { copy_parts(pid, &[local], &[remote]) }
+}
+
+/// Copies parts of a process's memory, and returns the number of bytes until the first that cannot be read.
+///
+/// # Safety
+///
+/// All places in `local` may be written to.
+pub(super) unsafe fn copy_parts(
+    pid: c_int,
+    local: &[libc::iovec],
+    remote: &[libc::iovec],
+) -> usize {
     // SAFETY: by way of the kernel, which fails where memory is gone, where reading it would end the process. It writes
-    // at most the length of `to`.
+    // to `local` alone.
     let copied = unsafe {
         libc::syscall(
             libc::SYS_process_vm_readv,
             c_long::from(pid),
-            &raw const local,
-            1_usize,
-            &raw const remote,
-            1_usize,
+            local.as_ptr(),
+            local.len(),
+            remote.as_ptr(),
+            remote.len(),
             0_usize,
         )
     };

@@ -13,7 +13,7 @@
 use std::ffi::{CString, c_int, c_long, c_void};
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 use std::time::Duration;
 
 use super::child::{self, NT_PRSTATUS, errno, now, ptrace, signal_of};
@@ -30,6 +30,9 @@ const LOOKS: u32 = 200;
 
 /// Turns in which threads are looked for that others have begun before these were stopped.
 const TURNS: usize = 8;
+
+/// Most pieces that are copied by one call.
+const AT_ONCE: usize = 128;
 
 /// Most threads that are stopped.
 const MOST_THREADS: usize = 16_384;
@@ -73,6 +76,42 @@ impl Piece {
     pub fn blocks(&self) -> impl Iterator<Item = Option<&[u8]>> {
         let blocks = self.bytes.chunks_exact(Self::BLOCK).zip(&self.is_read);
         blocks.map(|(bytes, is_read)| is_read.then_some(bytes))
+    }
+
+    /// Copies all that can be read of several. Runs in the child.
+    fn copy_all(pieces: &mut [Self], pid: c_int) {
+        let mut rest = pieces;
+        while !rest.is_empty() {
+            let none = libc::iovec {
+                iov_base: null_mut(),
+                iov_len: 0,
+            };
+            let (mut local, mut remote) = ([none; AT_ONCE], [none; AT_ONCE]);
+            for ((piece, local), remote) in rest.iter_mut().zip(&mut local).zip(&mut remote) {
+                *local = libc::iovec {
+                    iov_base: piece.bytes.as_mut_ptr().cast(),
+                    iov_len: piece.bytes.len(),
+                };
+                *remote = libc::iovec {
+                    iov_base: piece.address as *mut c_void,
+                    iov_len: piece.bytes.len(),
+                };
+            }
+            // SAFETY: the places are those of the pieces.
+            let mut copied = unsafe { child::copy_parts(pid, &local, &remote) };
+            let mut done = 0;
+            for piece in rest.iter_mut().take(AT_ONCE) {
+                done += 1;
+                let Some(left) = copied.checked_sub(piece.bytes.len()) else {
+                    // A part of it cannot be read, and the call has ended there.
+                    piece.copy(pid);
+                    break;
+                };
+                copied = left;
+                piece.is_read.fill(true);
+            }
+            rest = std::mem::take(&mut rest).split_at_mut(done).1;
+        }
     }
 
     /// Copies all that can be read. Runs in the child.
@@ -189,9 +228,7 @@ impl Stopping {
                     self.still.threads.push(thread);
                 }
             }
-            for piece in pieces {
-                piece.copy(self.pid);
-            }
+            Piece::copy_all(pieces, self.pid);
         }
         for tracee in &self.seized {
             // One that has not stopped yet cannot be let go: the end of this process does it.
@@ -465,11 +502,16 @@ mod tests {
         let block = Piece::BLOCK as u64;
         let start = (&raw const COUNTED as u64) / block * block;
         for _ in 0..20 {
-            // The first of them is no memory.
-            let mut pieces = [Piece::new(0, 3), Piece::new(start, 1)];
+            // The first of them is no memory, nor is one in the middle of a few hundred.
+            let mut pieces = vec![Piece::new(0, 3)];
+            pieces.extend((0..300).map(|number| match number {
+                150 => Piece::new(0, 1),
+                _ => Piece::new(start, 1),
+            }));
             let still = Standstill::of(Process::this(), &mut pieces).expect("ptrace is allowed");
             assert_eq!(pieces[0].blocks().flatten().count(), 0);
-            assert_eq!(pieces[1].blocks().flatten().count(), 1);
+            let read = pieces.iter().flat_map(Piece::blocks).flatten();
+            assert_eq!(read.count(), 299);
             assert!(still.threads.len() >= 2, "{still:?}");
             assert!(still.threads.iter().all(|one| one.tid != own_tid()));
         }
