@@ -82,13 +82,22 @@ async fn the_last_pieces_are_sold_once() {
             assert!(first.body().is_some(), "a large order was told {first}");
             let answers = crowd(20, async |_| order(service, TWO).await).await;
             let sold = answers.iter().filter(|answer| **answer == SOLD).count();
-            assert_eq!(
-                sold, 5,
-                "ten pieces were left, and 20 customers ordered two each; the stock that was read may be old \
-                 when the price comes: let the statement that takes the pieces look again"
+            assert!(
+                sold <= 5,
+                "ten pieces were left, 20 customers ordered two each, and {sold} were served; the stock that was \
+                 read may be old when the price comes: let the statement that takes the pieces look again"
             );
             let late: Vec<Answer> = answers.into_iter().filter(|answer| *answer != SOLD).collect();
-            assert_all(&late, "409", "who comes too late must be told that it is sold out");
+            assert_all(
+                &late,
+                "409",
+                "five customers can be served, and the others must be told that it is sold out; where it is 503, \
+                 no connection was free in time: an order may hold only one, and none while the price is awaited",
+            );
+            assert_eq!(
+                sold, 5,
+                "ten pieces were left, and 20 customers ordered two each; five of them must be served"
+            );
             assert_books(service, 6, "the last pieces were sold").await;
         })
         .await;
