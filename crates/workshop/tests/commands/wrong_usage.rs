@@ -69,8 +69,8 @@ fn what_does_not_fit_is_answered_with_what_does() {
         hint 1 --upto 0 | from 1 to 99
         hint 1 --upto 3 | hints 1 to 2
         chekc 1 | a similar subcommand exists: 'check'
-        load 1 --get / | has requests of its own
-        load 1 --rate 5 --warm-up 2 | has requests of its own
+        load 1 --get / | has its own requests
+        load 1 --rate 5 --warm-up 2 | has its own requests
         load 1 --with k6 --rate 5 | leave out --with
         load 1 --write-share 0.1 | chapter 1 has no writes
         ",
