@@ -91,6 +91,7 @@ mod error;
 mod fold;
 mod frame;
 mod frame_kind;
+mod function;
 mod in_a_row;
 mod interval;
 mod label;

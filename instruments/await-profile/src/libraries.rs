@@ -15,7 +15,7 @@ use addr2line::Context;
 use gimli::{Dwarf, EndianArcSlice, NativeEndian};
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 
-use crate::symbols::Function;
+use crate::function::Function;
 
 /// Size of the largest file that is read, in bytes. A larger library is left to `backtrace`.
 const LARGEST: u64 = 64 << 20;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::function::Function;
 #[cfg(target_os = "linux")]
 use crate::libraries;
 use crate::raw_stack::RawStack;
@@ -64,19 +65,6 @@ fn resolve(address: usize) -> Symbols {
         });
     }
     symbols.into()
-}
-
-/// A function at an address.
-#[derive(Debug)]
-pub struct Function<'a> {
-    /// Demangled name, without its hash; the address if it has none.
-    pub name: String,
-    /// Name as the linker has it; empty if it has none.
-    pub raw: Cow<'a, str>,
-    /// Its file, if that is known.
-    pub file: Option<Cow<'a, str>>,
-    /// Its line, if that is known.
-    pub line: Option<u32>,
 }
 
 /// Calls `each` with the functions at an address, the innermost inlined one first. What is read for it stays in memory until

@@ -18,6 +18,8 @@ mod collected;
 mod ended;
 #[path = "../../../src/error.rs"]
 mod error;
+#[path = "../../../src/function.rs"]
+mod function;
 #[path = "../../../src/interval.rs"]
 mod interval;
 #[path = "../../../src/label.rs"]
