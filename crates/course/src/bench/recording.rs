@@ -92,13 +92,10 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
             "requests come at random moments, other ones in each triplet: --seed {seed} repeats them"
         ));
     }
+    // That nginx cannot run is said before minutes of load. If it is needed only after them, it stops until then.
     let mut nginx = None;
     if order.before_nginx || order.counts.is_some() {
-        nginx = Nginx::start(&order.bench, order.folder)?;
-    }
-    if !order.before_nginx {
-        // It is needed at the end. That it cannot run is said before minutes of load, and it does not run beside them.
-        nginx = None;
+        nginx = Nginx::start(&order.bench, order.folder)?.filter(|_| order.before_nginx);
     }
     let mut arguments = order.bench.arguments.to_vec();
     if let Some(nginx) = &nginx {
