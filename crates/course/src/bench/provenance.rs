@@ -28,9 +28,9 @@ pub fn rustc_version(folder: &Path) -> Option<String> {
 /// Computes the digest of a chapter's inputs: everything that decides its figures, except the machine.
 ///
 /// These are the chapter's sources and configuration, the keys of `chapter.toml` that decide what is measured, and the
-/// versions in `Cargo.lock` of the crates that the service and the workshop's crates below it name. Comments, pages,
-/// tests and edits do not count. The exercise counts only if it is the `variant` that was measured. Sources of the lab
-/// and the generator do not count either: they change often, and seldom change a figure.
+/// versions in `Cargo.lock` of the crates that the service names, and of those that the lab below it names. Comments,
+/// pages, tests and edits do not count. The exercise counts only if it is the `variant` that was measured. Sources of
+/// the lab and the generator do not count either: they change often, and seldom change a figure.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ pub fn of_chapter(root: &Path, folder: &Path, variant: &str) -> Result<String, S
     let manifest = parsed(&folder.join("Cargo.toml"))?;
     let named = manifest.get("dependencies").and_then(Value::as_table);
     let named = named.into_iter().flat_map(Table::keys).cloned().collect();
-    inputs += &locked(&parsed(&root.join("Cargo.lock"))?, named);
+    inputs += &locked(&parsed(&root.join("Cargo.lock"))?, &named);
     Ok(digest(inputs))
 }
 
@@ -113,32 +113,38 @@ fn without_comments(file: &Path) -> Result<String, String> {
     Ok(code)
 }
 
-/// Lists name and version of the packages `named` and of those that the local ones among them depend on.
-fn locked(lock: &Table, mut named: Vec<String>) -> String {
-    let packages = lock.get("package").and_then(Value::as_array);
-    let mut versions = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    while let Some(name) = named.pop() {
-        if !seen.insert(name.clone()) {
-            continue;
-        }
-        for package in packages.into_iter().flatten() {
-            let of = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default();
-            if of("name") != name {
-                continue;
-            }
-            versions.insert(format!("{name} {}\n", of("version")));
-            if of("source").is_empty() {
-                let below = package.get("dependencies").and_then(Value::as_array);
-                for dependency in below.into_iter().flatten().filter_map(Value::as_str) {
-                    // Where there are two versions, one follows the name.
-                    let (name, _) = dependency.split_once(' ').unwrap_or((dependency, ""));
-                    named.push(name.to_owned());
-                }
+/// Lists name and version of the packages `named` and of those that the local ones among them name, such as the lab. The
+/// instruments, which the lab names, are not followed further: they do not answer the requests.
+fn locked(lock: &Table, named: &BTreeSet<String>) -> String {
+    let empty = Vec::new();
+    let packages = lock
+        .get("package")
+        .and_then(Value::as_array)
+        .unwrap_or(&empty);
+    let mut counted = named.clone();
+    for package in packages {
+        if named.contains(value(package, "name")) && value(package, "source").is_empty() {
+            let below = package.get("dependencies").and_then(Value::as_array);
+            for dependency in below.unwrap_or(&empty).iter().filter_map(Value::as_str) {
+                // Where there are two versions, one follows the name.
+                let (name, _) = dependency.split_once(' ').unwrap_or((dependency, ""));
+                counted.insert(name.to_owned());
             }
         }
     }
+    let mut versions = BTreeSet::new();
+    for package in packages {
+        let name = value(package, "name");
+        if counted.contains(name) {
+            versions.insert(format!("{name} {}\n", value(package, "version")));
+        }
+    }
     versions.into_iter().collect()
+}
+
+/// Reads a package's key in `Cargo.lock`; empty if it has none.
+fn value<'a>(package: &'a Value, key: &str) -> &'a str {
+    package.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Lists all files below a folder, sorted.
@@ -225,7 +231,9 @@ mod tests {
             ("studies/src/bin/two.rs", "fn main() {}\n"),
             (
                 "Cargo.lock",
-                "[[package]]\nname = 'lab'\nversion = '1.0.0'\ndependencies = ['tokio 2.0.0']\n\
+                "[[package]]\nname = 'lab'\nversion = '1.0.0'\ndependencies = ['instrument', 'tokio 2.0.0']\n\
+                 [[package]]\nname = 'instrument'\nversion = '1.0.0'\ndependencies = ['gimli']\n\
+                 [[package]]\nname = 'gimli'\nversion = '4.0.0'\nsource = 'registry'\n\
                  [[package]]\nname = 'tokio'\nversion = '2.0.0'\nsource = 'registry'\ndependencies = ['mio']\n\
                  [[package]]\nname = 'mio'\nversion = '3.0.0'\nsource = 'registry'\n",
             ),
@@ -264,6 +272,7 @@ mod tests {
                 false,
             ),
             ("Cargo.lock", "3.0.0", "3.0.1", false, false),
+            ("Cargo.lock", "4.0.0", "4.0.1", false, false),
             ("studies/src/lib.rs", "shared", "other", false, true),
             ("studies/src/bin/one.rs", "main", "begin", false, true),
             ("studies/src/bin/two.rs", "main", "begin", false, false),

@@ -83,7 +83,10 @@ pub(super) fn record(workshop: &Workshop, machine: &Machine) -> Result<Exit, Cli
             }
             Err(error) => {
                 eprintln!("{name}: {error}");
-                exit = error.exit;
+                // What could not be done weighs more than a busy machine.
+                if exit != Exit::Bad {
+                    exit = error.exit;
+                }
                 continue;
             }
         }
