@@ -167,8 +167,7 @@ impl Sighting for HeldBack {
 
     fn seen(&self) -> String {
         format!(
-            "In {:.0} % of the looks that found something queued, a small piece had waited for an acknowledgement for 10 ms \
-             or more.",
+            "In {:.0} % of the looks with something queued, a small piece had waited for 10 ms or more.",
             100.0 * self.share
         )
     }
@@ -381,7 +380,7 @@ impl Sighting for SharedConnections {
     }
 
     fn seen(&self) -> String {
-        self.waiting.seen()
+        self.waiting.seen_besides().join(" ")
     }
 }
 

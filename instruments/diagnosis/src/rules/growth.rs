@@ -14,8 +14,8 @@ use crate::waiting::Waiting;
 
 /// Memory that grows so much that it is no warming up.
 pub(crate) struct GrowingMemory {
-    /// A clause that says which part grows.
-    says: String,
+    /// Bytes by which it grows each second.
+    each_second: f64,
     /// The route at which most requests in flight are, if their clients have not taken the last piece of the answer.
     slow_clients: Option<String>,
     /// The line that allocated most of the memory that stayed, and its share.
@@ -31,7 +31,7 @@ pub(crate) fn memory(facts: &Facts<'_>) -> Option<GrowingMemory> {
     }
     let slow_clients = facts.crowded(WaitKind::Client).next();
     Some(GrowingMemory {
-        says: memory.says.clone(),
+        each_second: memory.live.growth() as f64 / memory.seconds.max(f64::MIN_POSITIVE),
         slow_clients: slow_clients.map(|place| place.route.clone()),
         kept: most_kept(memory),
     })
@@ -47,9 +47,10 @@ impl Sighting for GrowingMemory {
     }
 
     fn headline(&self) -> String {
+        let each = figures::bytes(self.each_second);
         match (&self.slow_clients, &self.kept) {
-            (None, Some((at, _))) => format!("Memory grows at {at}: {}.", self.says),
-            _ => format!("Memory: {}.", self.says),
+            (None, Some((at, _))) => format!("Memory grows by {each} a second, at {at}."),
+            _ => format!("Memory grows by {each} a second."),
         }
     }
 
@@ -347,7 +348,6 @@ mod tests {
                 seconds: 10.0,
                 live: rises(0, GROWING_MEMORY + 1),
                 tasks: Part::default(),
-                says: "live memory grows by 24.5 MiB a second".to_owned(),
                 ..Memory::default()
             }),
             ..testing::evidence(
@@ -376,7 +376,6 @@ mod tests {
                 seconds: 10.0,
                 live,
                 tasks,
-                says: String::new(),
                 ..Memory::default()
             }),
             ..Evidence::default()
@@ -446,7 +445,6 @@ mod tests {
                 seconds: 5.0,
                 live: rises(0, 2 * GROWING_MEMORY),
                 tasks: rises(0, 2 * MORE),
-                says: String::new(),
                 ..Memory::default()
             });
             let found = judge(&Facts::of(&evidence));
