@@ -255,13 +255,7 @@ pub(crate) fn descriptors(facts: &Facts<'_>) -> Option<FewDescriptors> {
 
 /// Returns the line of the service that opens files, if one was seen to.
 fn opened_at(evidence: &Evidence) -> Option<Spot> {
-    let mut stacks = Vec::new();
-    if let Some(threads) = &evidence.threads {
-        stacks.extend(threads.stacks());
-    }
-    if let Some(cpu) = &evidence.cpu {
-        stacks.extend(cpu.stacks());
-    }
+    let mut stacks = evidence.stacks();
     stacks.retain(|stack| inner_passes(stack, PartMeaning::OpensFile) && own(stack).is_some());
     let (found, _) = most_frequent(stacks.into_iter())?;
     Some(place(found.most))

@@ -401,19 +401,6 @@ pub(crate) const TOLD_BY_FAULTS: &[&str] = &["running", "ready"];
 /// Findings that say where threads compute.
 pub(crate) const COMPUTES: &[&str] = &["computing_worker", "computing_request", "rare_hold"];
 
-/// Waits for which others queue up.
-const QUEUES: &[&str] = &[
-    "lock",
-    "pool",
-    "limit",
-    "queue",
-    "new_connection",
-    "database",
-    "stuck",
-    "waits_for_itself",
-    "one_task",
-];
-
 /// Kinds of waits for what another request has.
 const OF_HOLDERS: &[&str] = &[
     "lock",
@@ -525,7 +512,12 @@ pub(crate) const EXPLAINS: &[Explains] = &[
     },
     // Tasks that queue up become more.
     Explains {
-        causes: QUEUES,
+        causes: OF_HOLDERS,
+        effect: Effect::DropsThere,
+        consequences: &["tasks"],
+    },
+    Explains {
+        causes: &["stuck", "waits_for_itself", "one_task"],
         effect: Effect::DropsThere,
         consequences: &["tasks"],
     },
