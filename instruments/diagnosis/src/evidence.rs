@@ -12,7 +12,7 @@ pub use ecosystem::{
 use serde::{Deserialize, Serialize};
 
 pub use file::{Addresses, Unreadable, numbered};
-pub use tasks::{Circle, Limit, Spawned, Step, StepKind, Tasks, Way};
+pub use tasks::{Circle, Limit, Spawned, Step, StepKind, TaskSet, Tasks, Way};
 
 use crate::threads::{CpuSamples, Stack, ThreadProfile};
 use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};

@@ -6,8 +6,8 @@ use super::table;
 use crate::evidence::Frame;
 use crate::facts::Facts;
 use crate::finding::{Advice, Row, Sighting};
-use crate::threads::seen::work_at;
 use crate::threads::Hold;
+use crate::threads::seen::work_at;
 use crate::thresholds::{BUSY, HELD_LONG, HOLD_MOMENTS};
 
 /// A thread that runs requests and did not yield for long.

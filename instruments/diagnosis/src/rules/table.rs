@@ -305,6 +305,9 @@ rows! {
     MEMORY_OF_ANSWERS = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
         "An answer is made faster than its client takes it, and lies in between: in a channel without a bound, or whole.",
         "Send it through a bounded channel, or make the next piece when the last one is taken.";
+    MEMORY_OF_FINISHED = "memory", Fault, 0.9, TASKS_OF_PROCESS,
+        "Nobody takes the results of tasks that have ended, and their handles keep them.",
+        "Join them in the loop that spawns (`join_next` in its `select!`, or `try_join_next` before each spawn).";
     MEMORY_KEPT = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
         "Something keeps what it is given, without a bound.",
         "Take a heap profile, which says who keeps it, and bound that.";
