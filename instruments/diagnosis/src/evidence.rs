@@ -12,9 +12,9 @@ pub use ecosystem::{
 use serde::{Deserialize, Serialize};
 
 pub use file::{Addresses, Unreadable, numbered};
-pub use tasks::{Circle, Limit, Spawned, Step, StepKind, Tasks, Way};
+pub use tasks::{Circle, Limit, Spawned, Step, StepKind, TaskSet, Tasks, Way};
 
-use crate::threads::{CpuSamples, ThreadProfile};
+use crate::threads::{CpuSamples, Stack, ThreadProfile};
 use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
 
 /// Place from which a process is observed.
@@ -101,6 +101,18 @@ impl Evidence {
             open += peers.most_open;
         }
         open.max(1)
+    }
+
+    /// Returns all stacks of threads, and those of the samples of the CPU time.
+    pub(crate) fn stacks(&self) -> Vec<&Stack> {
+        let mut stacks = Vec::new();
+        if let Some(threads) = &self.threads {
+            stacks.extend(threads.stacks());
+        }
+        if let Some(cpu) = &self.cpu {
+            stacks.extend(cpu.stacks());
+        }
+        stacks
     }
 
     /// Returns the connections to other services; none if they were not observed.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::evidence::{Frame, View};
+use crate::followed::is_same;
 
 /// A fault that holds requests up or will, or a wait that takes most of the time.
 #[derive(Debug, Clone, Serialize)]
@@ -128,7 +129,8 @@ impl Finding {
 
     /// Returns whether both are about one place.
     pub(crate) fn shares_place(&self, other: &Self) -> bool {
-        self.places.iter().any(|place| other.places.contains(place))
+        let mut places = self.places.iter();
+        places.any(|place| other.places.iter().any(|other| is_same_place(place, other)))
     }
 
     /// Returns the finding in lines; the first says what is wrong and where. With [`View::Inside`], the evidence names the
@@ -160,6 +162,14 @@ impl Finding {
             }
         }
         labelled
+    }
+}
+
+/// Returns whether two instruments name one place: they shorten paths in different ways.
+fn is_same_place(one: &Frame, other: &Frame) -> bool {
+    match (one.line(), other.line()) {
+        (Some(one), Some(other)) => is_same(one, other),
+        _ => one == other,
     }
 }
 

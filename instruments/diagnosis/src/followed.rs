@@ -82,7 +82,7 @@ pub(crate) fn thing(step: &Step) -> String {
 }
 
 /// Returns whether two lines are one. A statement of several lines may have the number of any of them.
-fn is_same(at: &Line, line: &Line) -> bool {
+pub(crate) fn is_same(at: &Line, line: &Line) -> bool {
     let is_file = is_end_of(&at.file, &line.file) || is_end_of(&line.file, &at.file);
     let last = |path: &str| path.rsplit("::").next().map(str::to_owned);
     let is_near =

@@ -70,8 +70,7 @@ impl Neighbours {
 pub fn lost_in_words(lost: f64) -> Option<String> {
     (lost >= CPU_LOST).then(|| {
         format!(
-            "Other programs had {:.0} % of the CPU time that the service wanted: its times are longer than on a machine of \
-             its own.",
+            "Other programs had {:.0} % of the CPU time it wanted, so times are longer.",
             lost * 100.0
         )
     })

@@ -6,14 +6,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::evidence::{Answers, Connections, Evidence, Line, Place, Requests, Route, View, path};
+use crate::evidence::{Answers, Connections, Evidence, Frame, Line, Place, Requests, Route, View};
 use crate::facts::Facts;
 use crate::finding::{Finding, Level};
 use crate::neighbours::lost_in_words;
-use crate::rules::{TOLD_BY_FAULTS, judge};
+use crate::rules::{COMPUTES, TOLD_BY_FAULTS, judge};
 use crate::threads::Places;
-use crate::thresholds::{FEWEST_ENDED, LISTED, MANY_WORKERS, MUCH_OF_ALL, TOLD_OF_ALL};
-use crate::waiting::is_inside;
+use crate::thresholds::{FEWEST_ENDED, LEAST_MS, LISTED, MANY_WORKERS, MUCH_OF_ALL, TOLD_OF_ALL};
+use crate::waiting::{anchor, is_inside, whereabouts};
 
 /// Most causes that a report names.
 const MOST_FINDINGS: usize = 4;
@@ -54,7 +54,7 @@ pub struct Report {
     /// Places at which threads run tasks that are no requests.
     #[serde(skip)]
     other_tasks: Option<Places>,
-    /// The line of the service at which requests spend much of their time, if there is one.
+    /// The line of the service at which requests spend much of their time, and what for, if there is one.
     inside: Option<String>,
     /// Places where requests spend their time, which need not be wrong.
     spent: Vec<String>,
@@ -134,6 +134,21 @@ impl Report {
         let outcomes = evidence.requests.as_ref();
         let none = Requests::default();
         let requests = evidence.requests.as_ref().unwrap_or(&none);
+        let mut told: Vec<Frame> = Vec::new();
+        for finding in bounds.iter().chain(&waits) {
+            told.extend(finding.places.iter().cloned());
+        }
+        let mut inside = None;
+        if told.is_empty()
+            && let Some(place) = self::inside(requests)
+        {
+            inside = Some(format!(
+                "{}{}",
+                whereabouts(place),
+                each(place, evidence, requests)
+            ));
+            told.push(anchor(place));
+        }
         let is_cpu_limit = evidence.is_cpu_limit();
         let mut computing = None;
         if is_cpu_limit && let Some(threads) = &evidence.threads {
@@ -159,8 +174,8 @@ impl Report {
             waits,
             notes,
             other_tasks: facts.other_tasks.map(|others| others.places),
-            inside: inside(requests).map(Line::to_string),
-            spent: spent(evidence, requests),
+            inside,
+            spent: spent(evidence, requests, told),
             not_seen: evidence.not_seen.clone(),
         }
     }
@@ -239,23 +254,23 @@ impl Report {
                 head = format!("{head} after {} on average", figures::duration(ms));
             }
         }
+        let mut figures = Vec::new();
         if let Some(ms) = outcomes.latency_ms {
-            head = format!(
-                "{head}; mean latency in the service {} by Little's law",
-                figures::duration(ms)
-            );
+            figures.push(format!("{} each in the service", figures::duration(ms)));
         }
         if outcomes.upgraded > 0 {
-            head = format!(
-                "{head}; {} connections were upgraded since the start",
+            figures.push(format!(
+                "{} connections were upgraded since the start",
                 outcomes.upgraded
-            );
+            ));
         }
-        format!(
-            "{head}; {} in flight on average; {} used.",
-            figures::average(outcomes.in_flight),
-            self.cpus_in_words()
-        )
+        // By Little's law, rate and latency say how many are in flight.
+        if outcomes.latency_ms.is_none() {
+            let in_flight = figures::average(outcomes.in_flight);
+            figures.push(format!("{in_flight} in flight"));
+        }
+        figures.push(format!("{} used", self.cpus_in_words()));
+        format!("{head}: {}.", figures.join(", "))
     }
 
     /// Formats the CPUs used and those usable: `0.24 of 1 CPU`.
@@ -288,32 +303,28 @@ impl Report {
                 .to_owned();
         }
         if !self.bounds.is_empty() {
-            return "Requests wait at a bound: it is too small, or those past it do more than they have to, or it is on \
-                    purpose."
+            return "Requests wait at a bound: too small, on purpose, or held for too long."
                 .to_owned();
         }
         if self.is_cpu_limit {
             return "No wait holds requests up: they take turns on the CPU.".to_owned();
         }
         if !self.waits.is_empty() {
-            return "No fault stands out. What follows takes much of the time of its requests: find out what keeps that, \
-                    before you look elsewhere."
-                .to_owned();
+            return "No fault stands out. Much time goes to this:".to_owned();
         }
         if let Some(line) = &self.inside {
-            return format!(
-                "No fault stands out. Most of a request's time is spent at one line: {line}. Find out what keeps it there, \
-                 before you look elsewhere."
-            );
+            return format!("No fault stands out. Most of a request's time is spent at {line}.");
         }
-        "Nothing in this service holds requests up. If its clients wait longer, look outside of it: the other services \
-         that it waits for, the network, a proxy, the clients themselves."
+        "Nothing in this service holds requests up. If clients wait longer, look outside of it: at the services that it calls, \
+         the network, a proxy."
             .to_owned()
     }
 
     fn cpu(&self) -> String {
         let mut says = "The CPU is a limit.".to_owned();
-        if let Some(places) = &self.computing {
+        let mut findings = self.findings.iter();
+        let is_told = findings.any(|finding| COMPUTES.contains(&finding.kind));
+        if let Some(places) = self.computing.as_ref().filter(|_| !is_told) {
             says = format!("{says} Of what threads compute, {places}.");
         }
         match &self.cpu_profile {
@@ -408,24 +419,22 @@ fn mean_latency(requests: &Requests, seconds: f64) -> Option<f64> {
     Some(sum / ended as f64)
 }
 
-/// Returns the line with most requests of all routes, if it has a large share and the wait there is inside the service.
-fn inside(requests: &Requests) -> Option<&Line> {
-    let mut lines: Vec<(&Line, f64)> = Vec::new();
+/// Returns the place at the line with most requests of all routes, if it has a large share and the wait there is inside the
+/// service.
+fn inside(requests: &Requests) -> Option<&Place> {
+    let mut lines: Vec<(&Line, &Place, f64)> = Vec::new();
     for place in &requests.places {
         let Some(line) = place.line() else { continue };
         if place.kind().is_some_and(|kind| !is_inside(kind)) || runs_along(place) {
             continue;
         }
-        match lines.iter_mut().find(|(other, _)| *other == line) {
-            Some((_, sum)) => *sum += place.in_flight,
-            None => lines.push((line, place.in_flight)),
+        match lines.iter_mut().find(|(other, ..)| *other == line) {
+            Some((.., sum)) => *sum += place.in_flight,
+            None => lines.push((line, place, place.in_flight)),
         }
     }
-    let (line, in_flight) = lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    if in_flight < MUCH_OF_ALL * requests.in_flight {
-        return None;
-    }
-    Some(line)
+    let (_, place, in_flight) = lines.into_iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
+    (in_flight >= MUCH_OF_ALL * requests.in_flight).then_some(place)
 }
 
 /// Returns whether a timer runs beside another wait, which says more.
@@ -433,8 +442,24 @@ fn runs_along(place: &Place) -> bool {
     place.kind() == Some(WaitKind::Timer) && place.is_one_of_several()
 }
 
-/// Returns a sentence for each of the places with most requests.
-fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
+/// Returns the time of each request at a place, as the end of a sentence; nothing if it is not known.
+fn each(place: &Place, evidence: &Evidence, requests: &Requests) -> String {
+    match ms_at(place, evidence, requests) {
+        Some(ms) => format!(", {} each", figures::duration(ms)),
+        None => String::new(),
+    }
+}
+
+/// Returns the mean time of a request at a place, in milliseconds.
+fn ms_at(place: &Place, evidence: &Evidence, requests: &Requests) -> Option<f64> {
+    let route = requests.route(&place.route)?;
+    let latency = route.mean_ms(evidence.seconds)?;
+    Some(latency * place.in_flight / route.in_flight.max(f64::MIN_POSITIVE))
+}
+
+/// Returns a sentence for each of the places with most requests that is not yet told, one for each line. Short waits are no news,
+/// nor that some requests run or are ready.
+fn spent(evidence: &Evidence, requests: &Requests, mut told: Vec<Frame>) -> Vec<String> {
     let mut spent = Vec::new();
     let mut are_threads_told = false;
     let all = requests.in_flight.max(f64::MIN_POSITIVE);
@@ -443,18 +468,19 @@ fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
         if share < LISTED || spent.len() == MOST_PLACES {
             break;
         }
-        let mut each = String::new();
-        if let Some(route) = requests.route(&place.route)
-            && let Some(latency) = route.mean_ms(evidence.seconds)
-        {
-            let ms = latency * place.in_flight / route.in_flight.max(f64::MIN_POSITIVE);
-            each = format!(", {} each", figures::duration(ms));
+        let ms = ms_at(place, evidence, requests);
+        let at = anchor(place);
+        let is_state = place.line().is_none() && share < MUCH_OF_ALL;
+        if is_state || ms.is_some_and(|ms| ms < LEAST_MS) || told.contains(&at) {
+            continue;
         }
+        told.push(at);
         let mut says = format!(
-            "{:.0} % of the requests in flight are in {} > {}{each}",
+            "{:.0} % of the requests in flight are in {} > {}{}",
             share * 100.0,
             place.route,
-            path(&place.frames)
+            whereabouts(place),
+            each(place, evidence, requests)
         );
         // A state has no line; the threads tell more.
         if place.line().is_none()
@@ -493,7 +519,7 @@ mod tests {
         };
         let inside = at(MUCH_OF_ALL * 1.01);
         assert!(
-            inside.contains("spent at one line: bin::render (src/render.rs:40)"),
+            inside.contains("spent at bin::render (src/render.rs:40)"),
             "{inside}"
         );
         assert!(at(MUCH_OF_ALL * 0.99).contains("look outside of it"));
@@ -518,15 +544,11 @@ mod tests {
             Report::new(&evidence(&[fast, slow], &[])).to_string()
         };
         assert!(
-            head(1000).contains("mean latency in the service 40.0 ms"),
+            head(1000).contains(" 40.0 ms each in the service"),
             "{}",
             head(1000)
         );
-        assert!(
-            head(1900).contains("mean latency in the service 0.5"),
-            "{}",
-            head(1900)
-        );
+        assert!(head(1900).contains("answered: 0.5"), "{}", head(1900));
     }
 
     #[test]
@@ -541,8 +563,8 @@ mod tests {
         let text = Report::new(&evidence(&[one], &[])).to_string();
         assert!(
             text.starts_with(
-                "In 10 s 5 requests were answered (4 2xx, 1 5xx), and 638 were given up after 250 ms on average; \
-                 mean latency in the service 168 ms by Little's law; 10.8 in flight on average;"
+                "In 10 s 5 requests were answered (4 2xx, 1 5xx), and 638 were given up after 250 ms on average: \
+                 168 ms each in the service, "
             ),
             "{text}"
         );

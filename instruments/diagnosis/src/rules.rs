@@ -36,7 +36,7 @@ use crate::finding::{Finding, Level, Sighting};
 use crate::thresholds::BELOW_CAUSE;
 use table::{EXPLAINS, Effect};
 
-pub(crate) use table::TOLD_BY_FAULTS;
+pub(crate) use table::{COMPUTES, TOLD_BY_FAULTS};
 
 /// A rule: what it finds.
 type Rule = fn(&Facts<'_>) -> Vec<Finding>;

@@ -250,6 +250,10 @@ pub const HELD_LOOKS: u32 = 5;
 pub const HELD_SHARE: f64 = 0.1;
 /// Smallest share of the time for which a watched task is in flight, or at one place, to be there all the time.
 pub const ALONE: f64 = 0.9;
+/// Least growth of the number of tasks in a container of handles, within the snapshots, for a finding that nobody joins them.
+pub const SET_GROWS: u64 = 5;
+/// Smallest number of such tasks for each task that has not ended.
+pub const SET_TASKS: i64 = 2;
 /// Fewest looks for a finding that connections wait to be accepted; they have to wait in more than half of them.
 pub const ACCEPT_LOOKS: u32 = 10;
 /// Smallest share of a request's time at a line for which a finding on calls in turn lists it.

@@ -153,11 +153,7 @@ impl Waiting {
 
     /// Returns the line, or the last frame if no line is known.
     pub(crate) fn anchor(&self) -> Frame {
-        match (self.line(), self.place().frames.last()) {
-            (Some(line), _) => Frame::Own(line.clone()),
-            (None, Some(last)) => last.clone(),
-            (None, None) => Frame::State(String::new()),
-        }
+        anchor(self.place())
     }
 
     /// Returns the kind of the wait.
@@ -222,18 +218,38 @@ impl Waiting {
 
     /// Returns a sentence on the requests at once, and one on the code that let them go.
     pub(crate) fn seen(&self) -> String {
-        let mut seen = format!("{} requests at once.", figures::average(self.in_flight));
+        let at_once = figures::average(self.in_flight);
+        let mut seen = vec![format!("{at_once} requests at once.")];
+        seen.extend(self.seen_besides());
+        seen.join(" ")
+    }
+
+    /// Returns sentences on what else was seen than the number of requests at once.
+    pub(crate) fn seen_besides(&self) -> Vec<String> {
+        let mut seen = Vec::new();
         if self.ended == 0 {
-            seen += " None of these requests has ended meanwhile.";
+            seen.push("None of these requests has ended meanwhile.".to_owned());
         }
-        // A library that ends a wait does so for somebody else.
-        if let Some(release) = &self.release
-            && let Some(by) = innermost_line(&release.by)
-        {
-            let share = release.share * 100.0;
-            seen = format!("{seen} {share:.0} % of these waits ended at {by}.");
-        }
+        seen.extend(self.let_go());
         seen
+    }
+
+    /// Returns a sentence on the code that let them go, if it is known.
+    pub(crate) fn let_go(&self) -> Option<String> {
+        // A library that ends a wait does so for somebody else.
+        let release = self.release.as_ref()?;
+        let by = innermost_line(&release.by)?;
+        let share = release.share * 100.0;
+        Some(format!("{share:.0} % of these waits ended at {by}."))
+    }
+}
+
+/// Returns the line of a place, or its last frame if no line is known.
+pub(crate) fn anchor(place: &Place) -> Frame {
+    match (place.line(), place.frames.last()) {
+        (Some(line), _) => Frame::Own(line.clone()),
+        (None, Some(last)) => last.clone(),
+        (None, None) => Frame::State(String::new()),
     }
 }
 

@@ -24,7 +24,7 @@ const FIRST_LOOKS: &str = "\
 | 5a778d5f, of other tasks | 10 | 2 | 6 | 2 | 0 | 10 | 0 |
 ";
 
-/// Most words of a finding, as the median of all.
+/// Most words of a whole answer, as the median of all.
 const MOST_WORDS: usize = 90;
 
 /// A service with a fault, and the finding that has to name it.
@@ -188,9 +188,7 @@ fn recorded_evidence_is_judged_as_the_page_says() {
             let report = Report::new(&evidence);
             let outcome = case.outcome(&report, is_fixed);
             *counts.entry(outcome).or_default() += 1;
-            for finding in &report.findings {
-                words.push(finding.says.split_whitespace().count());
-            }
+            words.push(report.to_string().split_whitespace().count());
             let first = told(&report).first().map_or("–", |finding| finding.kind);
             let others = evidence.cpus_of_others.unwrap_or_default();
             rows.push(format!(
@@ -249,6 +247,6 @@ fn recorded_evidence_is_judged_as_the_page_says() {
     let median = words.get(words.len() / 2).copied().unwrap_or_default();
     assert!(
         median <= MOST_WORDS,
-        "half of the findings have {median} words or more"
+        "half of the answers have {median} words or more"
     );
 }

@@ -32,6 +32,8 @@ pub struct Set {
     pub next: FieldPath,
     /// Future, from an element.
     pub item: FieldPath,
+    /// Number of its tasks.
+    pub number: Option<FieldPath>,
 }
 
 /// A type whose values hold a resource.
@@ -116,13 +118,14 @@ static TIMERS: Table<Vec<&'static str>> = Table::new(|| {
 
 static SETS: Table<Set> = Table::new(|| {
     read("Types that poll a list", |cells| {
-        let [_, first, next, item] = cells[..] else {
+        let [_, first, next, item, number] = cells[..] else {
             return None;
         };
         Some(Set {
             first: first.split(", ").filter_map(field_path).collect(),
             next: field_path(next)?,
             item: field_path(item)?,
+            number: field_path(number),
         })
     })
 });

@@ -114,7 +114,7 @@ pub struct Wait {
     pub kind: WaitKind,
     /// Name of the thing that is waited for, in brackets if it is shown as a frame of the stack.
     pub what: &'static str,
-    /// The usual cause, as a sentence.
+    /// The usual cause, as a sentence; empty if it says no more than the wait.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub cause: &'static str,
     /// Remedy, as a sentence; empty if none is known.
@@ -150,7 +150,7 @@ const ANSWER_OF_TASK: &str = "an answer of another task";
 impl Wait {
     /// Returns the usual cause and the remedy, in one paragraph.
     pub fn advice(&self) -> String {
-        format!("{} {}", self.cause, self.fix).trim_end().to_owned()
+        format!("{} {}", self.cause, self.fix).trim().to_owned()
     }
 
     /// Returns the wait in words: `waiting for a lock`.
@@ -282,7 +282,7 @@ fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
         wait: Wait {
             kind,
             what,
-            cause,
+            cause: cause.trim_matches('–'),
             fix: fix.trim_matches('–'),
         },
     })

@@ -44,6 +44,16 @@ pub(crate) fn contained(
     None
 }
 
+/// Returns the number of tasks whose handles a container has, or `None` if it is no container of handles.
+pub(crate) fn tasks_in(reading: &Reading<'_, '_, '_>, value: Value, of: &Type) -> Option<u64> {
+    if let Some(set) = kinds::set(&of.path) {
+        return reading.number(reading.follow(value, set.number.as_ref()?)?);
+    }
+    let (_, element) = of.arguments.first().filter(|_| is_vector(of))?;
+    kinds::handle(&reading.types.get(*element)?.path)?;
+    reading.number(reading.find(value, "len", Reach::WithinValue)?)
+}
+
 /// Returns the types of a container's elements, if its fields do not show them.
 pub(crate) fn element(reading: &Reading<'_, '_, '_>, of: &Type) -> Option<Place> {
     if is_vector(of) {

@@ -75,6 +75,8 @@ pub struct Task {
     pub waits: Vec<Wait>,
     /// Values that it may hold.
     pub holds: Vec<Hold>,
+    /// Containers of other tasks' handles that it has, or had in a variable that is no longer used.
+    pub sets: Vec<TaskSet>,
     /// Parts of it that could not be read, in phrases.
     pub not_seen: Vec<String>,
     /// Address of its header, by which others know it.
@@ -200,6 +202,20 @@ pub struct Hold {
     /// True if its future drops it when it ends now; none if that is not known.
     #[serde(skip)]
     pub(crate) is_dropped: Option<bool>,
+}
+
+/// A container of handles of tasks, such as a `JoinSet`.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct TaskSet {
+    /// Index of the frame that keeps it; none if its future is kept by a frame and not awaited.
+    pub frame: Option<usize>,
+    /// Variable or field.
+    pub variable: String,
+    /// Type, without the paths of modules.
+    pub type_name: String,
+    /// Number of tasks, with those that have ended and were not joined.
+    pub tasks: u64,
 }
 
 /// Certainty that a value holds what its type says.

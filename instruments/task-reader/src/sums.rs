@@ -30,6 +30,7 @@ pub(crate) struct Sums {
     ways: BTreeMap<Vec<evidence::Step>, WaySums>,
     spawned: BTreeMap<SpawnedBy, [usize; 2]>,
     limits: BTreeMap<LimitOf, LimitSums>,
+    sets: BTreeMap<SetOf, [u64; 2]>,
     circles: Vec<evidence::Circle>,
 }
 
@@ -44,6 +45,13 @@ struct SpawnedBy {
     future: String,
     begins: Option<String>,
     spawned_at: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SetOf {
+    kept_by: String,
+    at: Option<String>,
+    value: String,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +110,7 @@ impl Sums {
             counts[1] += 1;
         }
         self.add_limits(snapshot);
+        self.add_sets(snapshot);
         self.circles = circles(snapshot);
         self.snapshots += 1;
     }
@@ -125,6 +134,24 @@ impl Sums {
             sums.semaphores += 1;
             sums.held += u32::try_from(permits).unwrap_or_default();
             sums.full += u32::from(left == 0);
+        }
+    }
+
+    fn add_sets(&mut self, snapshot: &Snapshot) {
+        let mut numbers: BTreeMap<SetOf, u64> = BTreeMap::new();
+        for task in &snapshot.tasks {
+            for set in &task.sets {
+                let of = SetOf {
+                    kept_by: shortened(&task.future),
+                    at: place(task, set.frame).0,
+                    value: value(&set.variable, &set.type_name),
+                };
+                *numbers.entry(of).or_default() += set.tasks;
+            }
+        }
+        // A task that runs in a snapshot shows none.
+        for (of, number) in numbers {
+            self.sets.entry(of).or_insert([number; 2])[1] = number;
         }
     }
 
@@ -163,14 +190,27 @@ impl Sums {
                 full: mean(sums.full),
             });
         }
+        for (of, [first, last]) in self.sets {
+            tasks.sets.push(evidence::TaskSet {
+                kept_by: of.kept_by,
+                at: of.at,
+                value: of.value,
+                first,
+                last,
+            });
+        }
         tasks.ways.sort_by(|a, b| b.seen.total_cmp(&a.seen));
         tasks
             .spawned
             .sort_by_key(|spawned| std::cmp::Reverse((spawned.last, spawned.first)));
         tasks.limits.sort_by(|a, b| b.held.total_cmp(&a.held));
+        tasks
+            .sets
+            .sort_by_key(|set| std::cmp::Reverse((set.last, set.first)));
         tasks.ways.truncate(MOST_ROWS);
         tasks.spawned.truncate(MOST_ROWS);
         tasks.limits.truncate(MOST_ROWS);
+        tasks.sets.truncate(MOST_ROWS);
         tasks
     }
 }
@@ -260,7 +300,7 @@ fn step_of_holder(task: &Task, part: Part, hold: Option<&Hold>) -> (evidence::St
         kind,
         waits_for: waits_for.to_owned(),
         through,
-        holds: hold.map(value),
+        holds: hold.map(value_of),
     };
     (step, None)
 }
@@ -273,13 +313,17 @@ fn step_of_wait(task: &Task, wait: &Wait, hold: Option<&Hold>) -> evidence::Step
         kind: StepKind::named(wait.kind),
         waits_for: wait.waits_for.clone(),
         through,
-        holds: hold.map(value),
+        holds: hold.map(value_of),
     }
 }
 
+fn value_of(hold: &Hold) -> String {
+    value(&hold.variable, &hold.type_name)
+}
+
 /// Returns a value with its type: `guard`, a `MutexGuard<Limiter>`.
-fn value(hold: &Hold) -> String {
-    format!("`{}`, {}", hold.variable, shortened(&hold.type_name))
+fn value(variable: &str, type_name: &str) -> String {
+    format!("`{variable}`, {}", shortened(type_name))
 }
 
 /// Returns the innermost line of the program's own code around a frame, with its function, and the libraries inside of it.

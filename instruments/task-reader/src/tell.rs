@@ -6,7 +6,7 @@ use ecosystem::kinds::{self, Wait as Row};
 
 use crate::blocked::Blocked;
 use crate::drops::Drops;
-use crate::model::{Certainty, Frame, Hold, Stage, State, Task, Wait};
+use crate::model::{Certainty, Frame, Hold, Stage, State, Task, TaskSet, Wait};
 use crate::names;
 use crate::runtime::{self, Listed};
 use crate::task_type::{self, TaskType, TaskTypes, future};
@@ -51,6 +51,7 @@ impl Told {
             frames: Vec::new(),
             waits: Vec::new(),
             holds: Vec::new(),
+            sets: Vec::new(),
             not_seen: Vec::new(),
             address,
             memory: Vec::new(),
@@ -366,6 +367,14 @@ impl<'n> Teller<'_, '_, '_, '_, '_> {
                 .task
                 .holds
                 .extend(hold.filter(|hold| !kept.is_guessed || !is_known(hold)));
+        }
+        for (set, number) in &node.sets {
+            self.told.task.sets.push(TaskSet {
+                frame,
+                variable: set.name.to_string(),
+                type_name: names::short(&set.of.name),
+                tasks: *number,
+            });
         }
         for handle in &node.handles {
             self.finished(handle, frame, line.clone(), owners, between);

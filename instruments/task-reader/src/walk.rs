@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use ecosystem::kinds;
 
-use crate::contained::{contained, element};
+use crate::contained::{contained, element, tasks_in};
 use crate::locals;
 use crate::names;
 use crate::pass::Place;
@@ -61,6 +61,8 @@ pub(crate) struct Node {
     pub(crate) kept: Vec<Kept>,
     /// Handles of tasks that it keeps.
     pub(crate) handles: Vec<Kept>,
+    /// Containers of such handles, each with their number.
+    pub(crate) sets: Vec<(Kept, u64)>,
     /// Futures that it keeps and does not await now.
     pub(crate) aside: Vec<Node>,
     /// Parts that could not be followed.
@@ -130,6 +132,7 @@ struct Found {
     bodies: Vec<Value>,
     kept: Vec<Kept>,
     handles: Vec<Kept>,
+    sets: Vec<(Kept, u64)>,
     unseen: Vec<String>,
 }
 
@@ -178,6 +181,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             children: Vec::new(),
             kept: Vec::new(),
             handles: Vec::new(),
+            sets: Vec::new(),
             aside: Vec::new(),
             unseen: Vec::new(),
         };
@@ -256,6 +260,8 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             node.kept.extend(found.kept.into_iter().filter(&mut is_new));
             node.handles
                 .extend(found.handles.into_iter().filter(&mut is_new));
+            let sets = found.sets.into_iter();
+            node.sets.extend(sets.filter(|(set, _)| is_new(set)));
             for future in found.futures {
                 node.aside.extend(self.node(future, false, depth + 1, met));
             }
@@ -286,6 +292,11 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         for kept in found.kept {
             if met.values.insert(kept.value) {
                 node.kept.push(kept);
+            }
+        }
+        for (set, number) in found.sets {
+            if met.values.insert(set.value) {
+                node.sets.push((set, number));
             }
         }
         node.unseen.extend(found.unseen);
@@ -338,6 +349,17 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
                 self.trait_object(value, &of, data, table, found);
             }
             return;
+        }
+        if let Some(number) = tasks_in(self.reading, value, &of)
+            && search != Search::Borrowed
+        {
+            let set = Kept {
+                value,
+                of: of.clone(),
+                name: name.clone(),
+                is_guessed: false,
+            };
+            found.sets.push((set, number));
         }
         if let Some((values, is_cut)) = contained(self.reading, value, &of) {
             if is_cut && matches!(search, Search::Polled | Search::Sent) {

@@ -1,4 +1,4 @@
-//! Tasks that are ready, and tasks that have finished with a result that nobody has taken.
+//! Tasks that are ready, tasks that have finished with a result that nobody has taken, and containers of their handles.
 
 mod common;
 
@@ -38,6 +38,15 @@ fn check(program: &Program) -> Snapshot {
         assert_eq!(hold.variable, variable);
         let line = hold.line.as_ref().map(|line| line.line);
         assert_eq!(line, Some(program.line(holder)));
+    }
+    for (holder, variable, tasks) in [("keeps_results", "list", 1), ("keeps_set", "set", 3)] {
+        let [keeps] = self::tasks(&snapshot, holder)[..] else {
+            panic!("no {holder}");
+        };
+        let [set] = &keeps.sets[..] else {
+            panic!("{holder} has {:?}", keeps.sets);
+        };
+        assert_eq!((&*set.variable, set.tasks), (variable, tasks));
     }
     // Their handles are gone, or their results are.
     for function in ["gives_unasked", "gives_to_joiner", "gives_moved"] {

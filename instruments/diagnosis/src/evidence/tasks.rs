@@ -20,6 +20,8 @@ pub struct Tasks {
     pub ways: Vec<Way>,
     /// Semaphores with permits that tasks hold.
     pub limits: Vec<Limit>,
+    /// Containers of tasks' handles, those with most tasks first.
+    pub sets: Vec<TaskSet>,
     /// Tasks in the last snapshot that wait for each other in a circle.
     pub circles: Vec<Circle>,
 }
@@ -195,6 +197,29 @@ pub struct Limit {
     pub held: f64,
     /// Number of semaphores without a permit left, averaged over the snapshots.
     pub full: f64,
+}
+
+/// Containers of tasks' handles in one variable, such as a `JoinSet`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskSet {
+    /// Future that keeps it.
+    pub kept_by: String,
+    /// Innermost line of the service's own code that keeps it, with its function.
+    pub at: Option<String>,
+    /// The variable with its type: `sessions`, a `JoinSet<Transcript>`.
+    pub value: String,
+    /// Number of its tasks in the first snapshot, with those that have ended.
+    pub first: u64,
+    /// Number of its tasks in the last snapshot.
+    pub last: u64,
+}
+
+impl TaskSet {
+    /// Returns the line at which it is kept, or the future if no line is known.
+    pub(crate) fn place(&self) -> &str {
+        self.at.as_deref().unwrap_or(&self.kept_by)
+    }
 }
 
 /// Tasks that wait for each other in a circle.

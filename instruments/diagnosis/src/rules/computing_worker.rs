@@ -5,6 +5,7 @@ use super::why::Why;
 use crate::evidence::Frame;
 use crate::facts::Facts;
 use crate::finding::{Advice, Row, Sighting};
+use crate::neighbours::lost_in_words;
 use crate::threads::State;
 use crate::threads::seen::{
     Spot, function, function_at, in_state, is_told, most_frequent, place, worst,
@@ -28,6 +29,8 @@ pub(crate) struct Computing {
     held_s: Option<f64>,
     /// Share of the time in which the threads had a CPU, of that in which they wanted one.
     had_cpu: f64,
+    /// True if the report says at its head how much of the CPU time others had.
+    is_lost_told: bool,
     why: Option<Why>,
     /// True if the function was seen to keep a thread, or if nobody knows.
     is_held: bool,
@@ -73,6 +76,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<Computing> {
         share,
         held_s: has_heartbeat.then_some(facts.held_s),
         had_cpu: evidence.cpu_share(),
+        is_lost_told: lost_in_words(evidence.cpu_lost()).is_some(),
         why: Why::of(evidence, found.most),
         is_held,
     })
@@ -112,7 +116,7 @@ impl Sighting for Computing {
             Some(held_s) => format!("{seen}; one did not yield for {:.0} ms.", held_s * 1e3),
             None => format!("{seen}."),
         };
-        if self.had_cpu < FEW_CPUS {
+        if self.had_cpu < FEW_CPUS && !self.is_lost_told {
             seen = format!(
                 "{seen} For {:.0} % of the time when they wanted a CPU, they had none.",
                 (1.0 - self.had_cpu) * 100.0

@@ -3,14 +3,15 @@
 use ecosystem::{BODY_OF, Wait, WaitKind, figures};
 
 use super::table;
-use crate::evidence::{Frame, Line, Peers, Place, Requests};
+use crate::evidence::{Evidence, Frame, Line, Peers, Place, Requests, Step, StepKind};
 use crate::facts::{Facts, Side};
 use crate::finding::{Advice, Row, Sighting};
 use crate::threads::Spot;
 use crate::threads::seen::Inside;
 use crate::thresholds::{
     ACCEPT_LOOKS, ALONE, CLOSED_HERE, DROPPED, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS,
-    MUCH_OF_ROUTE, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_MS, UNREAD_LOOKS,
+    MUCH_OF_ALL, MUCH_OF_ROUTE, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_MS,
+    UNREAD_LOOKS,
 };
 use crate::waiting::{Waiting, whereabouts};
 
@@ -137,6 +138,8 @@ pub(crate) struct HeldBack {
     peers: Peers,
     /// Share of the looks that found something queued.
     share: f64,
+    /// A task that serves such a connection.
+    served: Option<Step>,
 }
 
 pub(crate) fn nagle(facts: &Facts<'_>) -> Vec<HeldBack> {
@@ -144,11 +147,28 @@ pub(crate) fn nagle(facts: &Facts<'_>) -> Vec<HeldBack> {
     for (side, peers) in facts.peers() {
         let share = f64::from(peers.held_looks) / f64::from(peers.queued_looks.max(1));
         if peers.held_looks >= HELD_LOOKS && share >= HELD_SHARE {
-            let peers = peers.clone();
-            found.push(HeldBack { side, peers, share });
+            found.push(HeldBack {
+                served: served(facts.evidence, side, peers).cloned(),
+                side,
+                peers: peers.clone(),
+                share,
+            });
         }
     }
     found
+}
+
+/// Returns where a task is that serves a client's connection, between two requests: at a line of the service, about as many
+/// tasks wait for sockets as there are connections.
+fn served<'a>(evidence: &'a Evidence, side: Side, peers: &Peers) -> Option<&'a Step> {
+    let tasks = evidence.tasks.as_ref().filter(|_| side == Side::Clients)?;
+    let least = MUCH_OF_ALL * peers.open as f64 * f64::from(tasks.snapshots);
+    // The most frequent way comes first.
+    let way = tasks.ways.iter().find(|way| {
+        let first = way.first();
+        first.is_some_and(|step| step.kind == StepKind::Of(WaitKind::Network) && step.at.is_some())
+    })?;
+    way.first().filter(|_| peers.open > 0 && way.seen >= least)
 }
 
 impl Sighting for HeldBack {
@@ -156,19 +176,26 @@ impl Sighting for HeldBack {
         table::NAGLE
     }
 
+    fn places(&self) -> Vec<Frame> {
+        self.served.iter().map(Step::frame).collect()
+    }
+
     fn headline(&self) -> String {
+        let served = self.served.as_ref();
+        let served = served
+            .map(|step| format!(": {} serves them, and reads at {}", step.task, step.place()));
         format!(
-            "{} of {} connections {} hold small pieces back, by Nagle's algorithm.",
+            "{} of {} connections {} hold small pieces back, by Nagle's algorithm{}.",
             self.peers.without_nodelay,
             self.peers.most_open,
-            named(self.side, &self.peers.address)
+            named(self.side, &self.peers.address),
+            served.unwrap_or_default()
         )
     }
 
     fn seen(&self) -> String {
         format!(
-            "In {:.0} % of the looks that found something queued, a small piece had waited for an acknowledgement for 10 ms \
-             or more.",
+            "In {:.0} % of the looks with something queued, a small piece had waited for 10 ms or more.",
             100.0 * self.share
         )
     }
@@ -381,14 +408,14 @@ impl Sighting for SharedConnections {
     }
 
     fn seen(&self) -> String {
-        self.waiting.seen()
+        self.waiting.seen_besides().join(" ")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{Connections, Evidence};
+    use crate::evidence::{Connections, Tasks, Way};
     use crate::finding::{Finding, Level};
     use crate::rules::told;
     use crate::testing::{both_sides, evidence, place, route};
@@ -550,6 +577,43 @@ mod tests {
         };
         assert!(!told(4, 10) && told(5, 10));
         assert!(!told(9, 100) && told(10, 100));
+    }
+
+    #[test]
+    fn connections_that_hold_pieces_back_are_told_with_the_task_that_serves_them() {
+        let headline = |at_once: f64, at: Option<&str>| {
+            let peers = Peers {
+                held_looks: 90,
+                queued_looks: 100,
+                open: 10,
+                ..Peers::default()
+            };
+            let mut evidence = with(Evidence::default(), vec![], vec![peers]);
+            let step = Step {
+                task: "kv::serve".to_owned(),
+                at: at.map(str::to_owned),
+                kind: StepKind::Of(WaitKind::Network),
+                ..Step::default()
+            };
+            evidence.tasks = Some(Tasks {
+                snapshots: 10,
+                ways: vec![Way {
+                    seen: at_once * 10.0,
+                    steps: vec![step],
+                    ..Way::default()
+                }],
+                ..Tasks::default()
+            });
+            nagle(&evidence).remove(0).headline
+        };
+        let line = Some("kv::key (src/kv.rs:35)");
+        let told = headline(MUCH_OF_ALL * 10.0, line);
+        assert!(
+            told.ends_with(": kv::serve serves them, and reads at kv::key (src/kv.rs:35)."),
+            "{told}"
+        );
+        assert!(!headline(MUCH_OF_ALL * 10.0 - 0.1, line).contains("kv::serve"));
+        assert!(!headline(10.0, None).contains("kv::serve"), "a framework's");
     }
 
     #[test]

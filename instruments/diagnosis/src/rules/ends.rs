@@ -213,12 +213,14 @@ impl Sighting for Ended<'_> {
 
     fn seen(&self) -> String {
         let followed = &self.followed;
+        let (known, share) = (followed.known * 100.0, followed.share * 100.0);
+        let holders = match (format!("{known:.0}"), format!("{share:.0}")) {
+            (known, share) if known == "100" && share == "100" => "all for this holder".to_owned(),
+            (known, share) => format!("{known} % with a known holder, {share} % of those this one"),
+        };
         let mut seen = format!(
-            "In {} snapshots of all tasks {:.1} waited here at once. {:.0} % have a known holder, and of those {:.0} % end there.",
-            self.snapshots,
-            followed.at_once,
-            followed.known * 100.0,
-            followed.share * 100.0
+            "In {} snapshots {:.1} tasks waited here at once, {holders}.",
+            self.snapshots, followed.at_once
         );
         let mut between = Vec::new();
         let last = followed.way.steps.len() - 1;

@@ -3,23 +3,26 @@
 use ecosystem::{PartMeaning, WaitKind, figures};
 
 use super::table;
-use crate::evidence::{Evidence, Frame, Memory, Part, Spawned};
+use crate::evidence::{Evidence, Frame, Memory, Part, Spawned, TaskSet};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
 use crate::threads::seen::{Inside, Spot, inner_passes, most_frequent, own, place};
 use crate::thresholds::{
-    DESCRIPTORS, GROWING_MEMORY, MORE, MUCH_OF_ALL, SPAWNED_LEAST, SPAWNED_MOST,
+    DESCRIPTORS, GROWING_MEMORY, MORE, MUCH_OF_ALL, SET_GROWS, SET_TASKS, SPAWNED_LEAST,
+    SPAWNED_MOST,
 };
 use crate::waiting::Waiting;
 
 /// Memory that grows so much that it is no warming up.
 pub(crate) struct GrowingMemory {
-    /// A clause that says which part grows.
-    says: String,
+    /// Bytes by which it grows each second.
+    each_second: f64,
     /// The route at which most requests in flight are, if their clients have not taken the last piece of the answer.
     slow_clients: Option<String>,
     /// The line that allocated most of the memory that stayed, and its share.
     kept: Option<(String, f64)>,
+    /// A container of tasks' handles that has more and more of them, with the number of tasks that have not ended.
+    finished: Option<(TaskSet, i64)>,
 }
 
 pub(crate) fn memory(facts: &Facts<'_>) -> Option<GrowingMemory> {
@@ -31,38 +34,61 @@ pub(crate) fn memory(facts: &Facts<'_>) -> Option<GrowingMemory> {
     }
     let slow_clients = facts.crowded(WaitKind::Client).next();
     Some(GrowingMemory {
-        says: memory.says.clone(),
+        each_second: memory.live.growth() as f64 / memory.seconds.max(f64::MIN_POSITIVE),
         slow_clients: slow_clients.map(|place| place.route.clone()),
         kept: most_kept(memory),
+        finished: finished(facts.evidence, memory),
     })
+}
+
+/// Returns the container of tasks' handles that has most, if it has more and more of them, and more than there are tasks: the
+/// others have ended, and nobody has taken their results.
+fn finished(evidence: &Evidence, memory: &Memory) -> Option<(TaskSet, i64)> {
+    // The one with most tasks comes first.
+    let set = evidence.tasks.as_ref()?.sets.first()?;
+    let tasks = i64::try_from(set.last).ok()?;
+    let is_more = set.last >= set.first + SET_GROWS && tasks >= SET_TASKS * memory.tasks.to.max(1);
+    is_more.then(|| (set.clone(), memory.tasks.to))
 }
 
 impl Sighting for GrowingMemory {
     fn row(&self) -> &'static Row {
-        match (&self.slow_clients, &self.kept) {
-            (Some(_), _) => table::MEMORY_OF_ANSWERS,
-            (None, Some(_)) => table::MEMORY_OF_LINE,
-            (None, None) => table::MEMORY_KEPT,
+        match (&self.finished, &self.slow_clients, &self.kept) {
+            (Some(_), ..) => table::MEMORY_OF_FINISHED,
+            (None, Some(_), _) => table::MEMORY_OF_ANSWERS,
+            (None, None, Some(_)) => table::MEMORY_OF_LINE,
+            (None, None, None) => table::MEMORY_KEPT,
         }
     }
 
     fn headline(&self) -> String {
-        match (&self.slow_clients, &self.kept) {
-            (None, Some((at, _))) => format!("Memory grows at {at}: {}.", self.says),
-            _ => format!("Memory: {}.", self.says),
-        }
+        let each = figures::bytes(self.each_second);
+        let at = match (&self.finished, &self.slow_clients, &self.kept) {
+            (Some((set, _)), ..) => format!(
+                ": finished tasks stay in {}, kept at {}",
+                set.value,
+                set.place()
+            ),
+            (None, None, Some((at, _))) => format!(", at {at}"),
+            _ => String::new(),
+        };
+        format!("Memory grows by {each} a second{at}.")
     }
 
     fn seen(&self) -> String {
-        match (&self.slow_clients, &self.kept) {
-            (Some(route), _) => format!(
+        match (&self.finished, &self.slow_clients, &self.kept) {
+            (Some((set, alive)), ..) => format!(
+                "It went from {} to {} tasks within the snapshots, and {alive} tasks have not ended.",
+                set.first, set.last
+            ),
+            (None, Some(route), _) => format!(
                 "Meanwhile many requests wait for their clients to take the answer: {route}."
             ),
-            (None, Some((_, share))) => format!(
+            (None, None, Some((_, share))) => format!(
                 "By samples, {:.0} % of what was allocated meanwhile and not freed is of that line.",
                 share * 100.0
             ),
-            (None, None) => String::new(),
+            (None, None, None) => String::new(),
         }
     }
 }
@@ -254,13 +280,7 @@ pub(crate) fn descriptors(facts: &Facts<'_>) -> Option<FewDescriptors> {
 
 /// Returns the line of the service that opens files, if one was seen to.
 fn opened_at(evidence: &Evidence) -> Option<Spot> {
-    let mut stacks = Vec::new();
-    if let Some(threads) = &evidence.threads {
-        stacks.extend(threads.stacks());
-    }
-    if let Some(cpu) = &evidence.cpu {
-        stacks.extend(cpu.stacks());
-    }
+    let mut stacks = evidence.stacks();
     stacks.retain(|stack| inner_passes(stack, PartMeaning::OpensFile) && own(stack).is_some());
     let (found, _) = most_frequent(stacks.into_iter())?;
     Some(place(found.most))
@@ -307,7 +327,7 @@ impl Sighting for FewDescriptors {
 mod tests {
     use super::*;
     use crate::evidence::Evidence;
-    use crate::evidence::{Connections, Descriptors, Memory, Peers};
+    use crate::evidence::{Connections, Descriptors, Memory, Peers, Tasks};
     use crate::finding::Finding;
     use crate::rules::{judge, told};
     use crate::testing::{self, of_threads};
@@ -347,7 +367,6 @@ mod tests {
                 seconds: 10.0,
                 live: rises(0, GROWING_MEMORY + 1),
                 tasks: Part::default(),
-                says: "live memory grows by 24.5 MiB a second".to_owned(),
                 ..Memory::default()
             }),
             ..testing::evidence(
@@ -370,13 +389,47 @@ mod tests {
     }
 
     #[test]
+    fn finished_tasks_that_nobody_joins_are_told_on_the_right_side_of_each_threshold() {
+        let of = |first: u64, last: u64, alive: i64| Evidence {
+            memory: Some(Memory {
+                seconds: 10.0,
+                live: rises(0, 2 * GROWING_MEMORY),
+                tasks: rises(alive, 0),
+                ..Memory::default()
+            }),
+            tasks: Some(Tasks {
+                sets: vec![TaskSet {
+                    at: Some("shop::accept (src/accept.rs:58)".to_owned()),
+                    value: "`sessions`, JoinSet<Transcript>".to_owned(),
+                    first,
+                    last,
+                    ..TaskSet::default()
+                }],
+                ..Tasks::default()
+            }),
+            ..Evidence::default()
+        };
+        let is_told = |evidence: &Evidence| memory(evidence)[0].headline.contains("finished tasks");
+        let many = 100 * SET_GROWS;
+        assert!(is_told(&of(many - SET_GROWS, many, 5)));
+        assert!(!is_told(&of(many - SET_GROWS + 1, many, 5)));
+        let alive = i64::try_from(many).unwrap() / SET_TASKS;
+        assert!(is_told(&of(0, many, alive)) && !is_told(&of(0, many, alive + 1)));
+        let found = memory(&of(0, many, 5)).remove(0);
+        assert!(
+            found.headline.contains("shop::accept (src/accept.rs:58)")
+                && found.fix.contains("join_next"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn growth_is_told_on_the_right_side_of_each_threshold() {
         let of = |live, tasks| Evidence {
             memory: Some(Memory {
                 seconds: 10.0,
                 live,
                 tasks,
-                says: String::new(),
                 ..Memory::default()
             }),
             ..Evidence::default()
@@ -446,7 +499,6 @@ mod tests {
                 seconds: 5.0,
                 live: rises(0, 2 * GROWING_MEMORY),
                 tasks: rises(0, 2 * MORE),
-                says: String::new(),
                 ..Memory::default()
             });
             let found = judge(&Facts::of(&evidence));

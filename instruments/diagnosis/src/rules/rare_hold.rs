@@ -6,8 +6,8 @@ use super::table;
 use crate::evidence::Frame;
 use crate::facts::Facts;
 use crate::finding::{Advice, Row, Sighting};
+use crate::threads::Hold;
 use crate::threads::seen::work_at;
-use crate::threads::{Hold, Stack};
 use crate::thresholds::{BUSY, HELD_LONG, HOLD_MOMENTS};
 
 /// A thread that runs requests and did not yield for long.
@@ -40,11 +40,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<LongHold> {
     holds.retain(|hold| hold.moments >= HOLD_MOMENTS && hold.cpu_s >= HELD_LONG / 2.0);
     let longest = holds.iter().max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
     let hold = Hold::clone(longest?);
-    let mut stacks: Vec<&Stack> = Vec::new();
-    stacks.extend(threads.stacks());
-    if let Some(cpu) = &facts.evidence.cpu {
-        stacks.extend(cpu.stacks());
-    }
+    let stacks = facts.evidence.stacks();
     let function = hold.place.line().map(|line| line.function.as_str());
     Some(LongHold {
         work: function.and_then(|function| work_at(&stacks, function)),

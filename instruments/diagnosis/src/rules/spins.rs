@@ -1,6 +1,6 @@
 //! A task that yields and is ready again at once: it asks in a loop whether there is something to do.
 
-use ecosystem::WaitKind;
+use ecosystem::{WaitKind, kinds};
 
 use super::table;
 use crate::evidence::{Frame, Step, StepKind};
@@ -36,7 +36,9 @@ pub(crate) fn check<'a>(facts: &'a Facts<'_>) -> Option<Spins<'a>> {
 /// Returns whether a task waits although it could go on.
 fn is_next_turn(step: &Step) -> bool {
     let mut through = step.through.iter();
-    let yields = through.any(|function| function.contains("yield_now"));
+    let yields = through.any(|function| {
+        kinds::wait(function).is_some_and(|wait| wait.kind == WaitKind::Ready.name())
+    });
     step.kind == StepKind::Of(WaitKind::Ready) && yields
 }
 

@@ -56,7 +56,7 @@ rows! {
         "A guard of std, parking_lot or DashMap is held during what takes long.",
         "Drop the guard before that, or do both on a blocking thread.";
     DEADLOCK = "blocked_worker", Fault, 2.0, THREADS,
-        "A guard is held across an `.await`, or one thread takes a second guard of the same lock: the line has one or the other.",
+        "A guard is held across an `.await`, or a thread takes a second guard of that lock: the line shows which.",
         "Drop the first guard before the `.await`, or before the second one.";
     BLOCKED_FOR_THREAD = "blocked_worker", Fault, 2.0, THREADS,
         "A thread waits for another one, at a lock or a channel that blocks.",
@@ -70,7 +70,7 @@ rows! {
 
     // Computing. The weight of the first two adds half of the busy share.
     COMPUTING_HELD = "computing_worker", Fault, 1.0, CPU,
-        "It computes for long in an async function, and all else that its thread has to poll waits.",
+        "It computes for long in an async function, and all else on its thread waits.",
         "Do it on a blocking thread (`tokio::task::spawn_blocking`), or do less of it.";
     COMPUTING_IN_TURNS = "computing_worker", Wait, 1.0, CPU,
         "Requests take turns on the CPU; nothing shows that this work is done more often than needed.",
@@ -83,7 +83,7 @@ rows! {
         "Each connection, or each message, does work that could be done once for all of them.",
         "Do it once and share the result, or do it on a blocking thread.";
     RARE_HOLD = "rare_hold", Fault, 0.95, THREADS,
-        "It computes for long in an async function, and all else that its thread has to poll waits.",
+        "It computes for long in an async function, and all else on its thread waits.",
         "Do it on a blocking thread (`tokio::task::spawn_blocking`), or in parts.";
     SMALL_READS = "small_reads", Fault, 0.8, CPU,
         "The file or socket is read without a buffer.",
@@ -115,7 +115,7 @@ rows! {
     // Runtimes.
     FULL_POOL = "full_blocking_pool", Fault, 1.7, THREADS,
         "Long jobs have all its threads; `spawn_blocking`, `tokio::fs` and name lookups wait for one.",
-        "Bound those jobs by a separate semaphore, or make them shorter, before you blame the disk.";
+        "Bound those jobs by a separate semaphore, or make them shorter.";
     FULL_POOL_BLOCKS_ON = "full_blocking_pool", Fault, 1.7, THREADS,
         "`block_on` keeps its thread until the future ends, and what the future waits for needs a thread, too.",
         "Make the function async and await the future.";
@@ -168,14 +168,14 @@ rows! {
     // A wait whose cause was not seen, under the name of its kind.
     WAIT = "wait", Wait, 0.0, AWAIT, "", "";
     BLOCKING_JOB = "blocking_pool", Wait, 0.0, AWAIT,
-        "The job itself takes that long.",
-        "Look at what the job does; the blocking pool has room.";
+        "",
+        "Look at what the job does.";
     WAITS_FOR_EACH_OTHER = "waits_for_itself", Fault, 1.95, AWAIT,
-        "A request takes a second one while it holds the first; others wait for the first, or stand between the two.",
-        "Give the first back before the second is taken, or pass the first on and take no second.";
+        "A request takes a second one while it holds the first.",
+        "Give the first back before that, or do with one.";
     STUCK = "stuck", Fault, 1.9, AWAIT,
-        "What they wait for is never given back: it was forgotten on some way out, or each request takes a second one.",
-        "Look for who took it last, and for a second one that is taken while the first is held.";
+        "It is never given back: some way out forgets it, or a second one is taken meanwhile.",
+        "Look for both where it is taken.";
     HELD_ELSEWHERE = "stuck", Fault, 1.9, TASKS_OF_PROCESS,
         "Those requests took one before and keep it while they last, or it was forgotten: `/debug/tasks` says who holds it.",
         "Take one for each use, and give it back before the pause.";
@@ -208,14 +208,14 @@ rows! {
         "A loop awaits each answer before it asks for the next.",
         "If the messages do not need each other, ask for several at a time (`buffered`), or for all at once.";
     ONE_IN_FLIGHT = "one_in_flight", Fault, 0.85, AWAIT_JSON,
-        "Each answer is awaited before the next message is sent, so messages cannot be worked on together.",
+        "Each answer is awaited before the next message is sent.",
         "Send several, and await their answers together or in order (`buffered`).";
     ONE_BY_ONE = "one_task", Fault, 0.85, AWAIT_JSON,
         "The task awaits something for each message before it takes the next one out of its channel.",
         "Spawn the work for each message, keep several at a time (`buffer_unordered`), or have several such tasks.";
     ONE_STANDS_STILL = "one_task", Fault, 0.85, AWAIT_JSON,
         "The task that lets them go does something else in between.",
-        "Put its future into `debug_endpoints::watch(\"NAME\", …)`, and the await profile shows what it awaits there.";
+        "Put its future into `debug_endpoints::watch(\"NAME\", …)`, which shows what it awaits there.";
     CALLS_GIVEN_UP = "calls_given_up", Fault, 0.95, AWAIT,
         "The other service takes longer than the limit, and works on when the call is given up.",
         "Find out why the answers take longer, or allow that time; do not ask again at once.";
@@ -268,7 +268,7 @@ rows! {
         "Each task holds what the next one waits for.",
         "Take what is locked in the same order everywhere, or give the first back before the second is taken.";
     LIMITS_NOTHING = "limits_nothing", Fault, 1.1, TASKS_OF_PROCESS,
-        "The layer makes a semaphore for each service, and the framework makes the service anew for each connection.",
+        "The layer makes a semaphore for each service, and each connection has a service.",
         "Share one semaphore: use `GlobalConcurrencyLimitLayer`.";
 
     // How requests end.
@@ -292,10 +292,10 @@ rows! {
         "A loop makes the call anew before it has an answer: a retry if there is a pause in between, else a `select!`.",
         "Bound the retries of all requests together; in a `select!`, make the future before the loop and poll it by `&mut`.";
     BEGUN_ANEW = "given_up", Fault, 1.6, AWAIT,
-        "The request that makes the value is cut before it is done, and the next one begins from the start.",
+        "The request that makes it is cut before it is done, and the next begins from the start.",
         "Make it in a spawned task and await that, or before the service takes requests.";
     BEGUN_ANEW_BY_SOME = "given_up", Bound, 1.6, AWAIT,
-        "The request that makes the value is cut before it is done, and the next one begins from the start.",
+        "The request that makes it is cut before it is done, and the next begins from the start.",
         "Make it in a spawned task and await that, or before the service takes requests.";
     SERVER_ERRORS = "server_errors", Fault, 0.95, AWAIT_JSON,
         "Something that the handler needs fails.",
@@ -305,6 +305,9 @@ rows! {
     MEMORY_OF_ANSWERS = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
         "An answer is made faster than its client takes it, and lies in between: in a channel without a bound, or whole.",
         "Send it through a bounded channel, or make the next piece when the last one is taken.";
+    MEMORY_OF_FINISHED = "memory", Fault, 0.9, TASKS_OF_PROCESS,
+        "Nobody takes the results of tasks that have ended, and their handles keep them.",
+        "Join them in the loop that spawns (`join_next` in its `select!`, or `try_join_next` before each spawn).";
     MEMORY_KEPT = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
         "Something keeps what it is given, without a bound.",
         "Take a heap profile, which says who keeps it, and bound that.";
@@ -337,9 +340,9 @@ rows! {
         "Unless clients ask for that (`connection: close`), serve each connection until its client closes it.";
     CLOSED_BY_CLIENTS = "clients_connections", Note, 0.3, SOCKETS,
         "",
-        "Let clients and proxies keep connections alive.";
+        "Let clients keep them alive.";
     NAGLE = "nagle", Fault, 1.2, SOCKETS,
-        "An answer is written in pieces without TCP_NODELAY, and the other end delays its acknowledgement by 40 ms.",
+        "An answer is written in pieces, and its client acknowledges the first one late.",
         "Set TCP_NODELAY, or write each answer in one piece.";
     NOT_ACCEPTED = "accept_queue", Fault, 0.8, SOCKETS,
         "The task that accepts awaits something else between two accepts.",
@@ -398,18 +401,8 @@ pub(crate) struct Explains {
 /// Waits that are no news beside a fault, which says what the threads do.
 pub(crate) const TOLD_BY_FAULTS: &[&str] = &["running", "ready"];
 
-/// Waits for which others queue up.
-const QUEUES: &[&str] = &[
-    "lock",
-    "pool",
-    "limit",
-    "queue",
-    "new_connection",
-    "database",
-    "stuck",
-    "waits_for_itself",
-    "one_task",
-];
+/// Findings that say where threads compute.
+pub(crate) const COMPUTES: &[&str] = &["computing_worker", "computing_request", "rare_hold"];
 
 /// Kinds of waits for what another request has.
 const OF_HOLDERS: &[&str] = &[
@@ -445,6 +438,12 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         effect: Effect::DropsThere,
         consequences: &["computing_request", "computing_task"],
     },
+    // One computation is told once.
+    Explains {
+        causes: &["computing_worker"],
+        effect: Effect::Drops,
+        consequences: TOLD_BY_FAULTS,
+    },
     // The jobs, or the requests, compute in those reads.
     Explains {
         causes: &["small_reads"],
@@ -454,7 +453,7 @@ pub(crate) const EXPLAINS: &[Explains] = &[
     Explains {
         causes: &["full_blocking_pool"],
         effect: Effect::Drops,
-        consequences: &["unread"],
+        consequences: &["unread", "blocking_pool"],
     },
     // A call that is given up closes its connection.
     Explains {
@@ -512,11 +511,16 @@ pub(crate) const EXPLAINS: &[Explains] = &[
     Explains {
         causes: &["given_up"],
         effect: Effect::DropsThere,
-        consequences: &["lock", "stuck", "single_flight"],
+        consequences: &["lock", "stuck", "single_flight", "task"],
     },
     // Tasks that queue up become more.
     Explains {
-        causes: QUEUES,
+        causes: OF_HOLDERS,
+        effect: Effect::DropsThere,
+        consequences: &["tasks"],
+    },
+    Explains {
+        causes: &["stuck", "waits_for_itself", "one_task"],
         effect: Effect::DropsThere,
         consequences: &["tasks"],
     },

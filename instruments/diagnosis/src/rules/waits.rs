@@ -253,6 +253,11 @@ impl Sighting for LongWait {
         if let What::Receiver(place) = &self.what {
             places.extend(place.line().cloned().map(Frame::Own));
         }
+        if let Some(past) = &self.waiting.past
+            && past.kind() == Some(WaitKind::Timer)
+        {
+            places.extend(past.line().cloned().map(Frame::Own));
+        }
         places
     }
 

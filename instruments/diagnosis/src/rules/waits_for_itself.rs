@@ -210,7 +210,7 @@ impl Sighting for Standstill {
         let headline = self.waiting.headline();
         match &self.what {
             What::EachOther(held, awaited) => format!(
-                "{}: requests wait for each other. They are past {held}, and are {} again at {awaited}.",
+                "{}: requests wait for each other: past {held}, they are {} again at {awaited}.",
                 self.waiting.routes(),
                 self.waiting.wait.in_words()
             ),
@@ -239,32 +239,28 @@ impl Sighting for Standstill {
 
     fn seen(&self) -> String {
         let route = &self.waiting.route;
-        let still = format!(
-            "No request of this route finished for {:.1} s, with {} in flight.",
+        let in_flight = figures::average(route.in_flight);
+        let mut seen = vec![format!(
+            "No request of this route finished for {:.1} s, with {in_flight} in flight.",
             route.standstill,
-            figures::average(route.in_flight)
-        );
-        match &self.what {
-            What::EachOther(..) => still,
-            What::NotReceived(Some(others)) => format!(
-                "{still} {} Tasks that are no requests run {}.",
-                self.waiting.seen(),
-                others.places
-            ),
-            What::Elsewhere(place) => format!(
-                "{still} {} {} of {} stay.",
-                self.waiting.seen(),
-                figures::average(place.in_flight),
-                place.route
-            ),
-            What::HeldByTask(_) => {
-                format!(
-                    "{still} No request is past this wait. {}",
-                    self.waiting.seen()
-                )
-            }
-            _ => format!("{still} {}", self.waiting.seen()),
+        )];
+        if let What::HeldByTask(_) = &self.what {
+            seen.push("No request is past this wait.".to_owned());
         }
+        if !matches!(self.what, What::EachOther(..)) {
+            seen.extend(self.waiting.let_go());
+        }
+        match &self.what {
+            What::NotReceived(Some(others)) => {
+                seen.push(format!("Tasks that are no requests run {}.", others.places));
+            }
+            What::Elsewhere(place) => {
+                let stay = figures::average(place.in_flight);
+                seen.push(format!("{stay} of {} stay.", place.route));
+            }
+            _ => {}
+        }
+        seen.join(" ")
     }
 }
 
