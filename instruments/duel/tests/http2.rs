@@ -239,7 +239,7 @@ fn a_service_that_speaks_http_2_alone_is_asked_in_it() {
     assert!(server.connections() as u64 > completed);
     let page = tempfile::tempdir().unwrap();
     let (code, _, errors) = duel(&format!(
-        "compare --running {url} {url} --http2 --get /six?a=b --ready /six?a=b --rate 50 --seconds 0.1 --at-most 1 \
+        "compare --running {url} {url} --http2 --get /six?a=b --ready /six?a=b --rate 50 --seconds 1 --at-most 1 \
          --warm-up 0 --users 3 --report {}",
         page.path().display()
     ));

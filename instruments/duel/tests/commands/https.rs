@@ -124,7 +124,7 @@ fn a_service_is_loaded_and_compared_over_https() {
         assert!(script.contains(word) && script.contains(&base), "{script}");
     }
     let said = servers.run(&format!(
-        "compare --running {base} {change} --rate 50 --seconds 0.1 --at-most 1 {short}"
+        "compare --running {base} {change} --rate 50 --seconds 1 --at-most 1 {short}"
     ));
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
     assert!(
