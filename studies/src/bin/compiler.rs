@@ -121,7 +121,18 @@ fn profile(folder: &Path, pages: usize) -> Result<PathBuf, Failed> {
     let libraries = PathBuf::from(String::from_utf8(libraries.stdout)?.trim());
     let own = libraries.with_file_name("bin").join("llvm-profdata");
     let merged = folder.join("merged.profdata");
-    let mut merge = Command::new(env::var_os("LLVM_PROFDATA").unwrap_or(own.into()));
+    let program = match env::var_os("LLVM_PROFDATA") {
+        Some(named) => PathBuf::from(named),
+        None if own.exists() => own,
+        None => {
+            return Err(format!(
+                "{} is missing; `rustup component add llvm-tools` installs it, or name another in LLVM_PROFDATA",
+                own.display()
+            )
+            .into());
+        }
+    };
+    let mut merge = Command::new(program);
     finish(merge.arg("merge").arg("-o").arg(&merged).arg(&raw))?;
     Ok(merged)
 }
