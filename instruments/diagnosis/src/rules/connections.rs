@@ -182,8 +182,7 @@ impl Sighting for HeldBack {
 
     fn headline(&self) -> String {
         let served = self.served.as_ref();
-        let served = served
-            .map(|step| format!(": {} serves them, and reads at {}", step.task, step.place()));
+        let served = served.map(|step| format!(": they are served at {}", step.place()));
         format!(
             "{} of {} connections {} hold small pieces back, by Nagle's algorithm{}.",
             self.peers.without_nodelay,
@@ -590,7 +589,6 @@ mod tests {
             };
             let mut evidence = with(Evidence::default(), vec![], vec![peers]);
             let step = Step {
-                task: "kv::serve".to_owned(),
                 at: at.map(str::to_owned),
                 kind: StepKind::Of(WaitKind::Network),
                 ..Step::default()
@@ -609,11 +607,11 @@ mod tests {
         let line = Some("kv::key (src/kv.rs:35)");
         let told = headline(MUCH_OF_ALL * 10.0, line);
         assert!(
-            told.ends_with(": kv::serve serves them, and reads at kv::key (src/kv.rs:35)."),
+            told.ends_with(": they are served at kv::key (src/kv.rs:35)."),
             "{told}"
         );
-        assert!(!headline(MUCH_OF_ALL * 10.0 - 0.1, line).contains("kv::serve"));
-        assert!(!headline(10.0, None).contains("kv::serve"), "a framework's");
+        assert!(!headline(MUCH_OF_ALL * 10.0 - 0.1, line).contains("served"));
+        assert!(!headline(10.0, None).contains("served"), "a framework's");
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl Burst {
     fn is_of_equal_work(&self) -> bool {
         let ms: Option<f64> = self.waits.iter().map(|waiting| waiting.ms).sum();
         let Some(ms) = ms else { return false };
+        // Those who wait for a permit do no work, and none may be the same.
+        let mut waits = self.waits.iter();
+        if waits.all(|waiting| waiting.kind() == WaitKind::Limit) {
+            return false;
+        }
         self.first().comes_in_bursts(ms)
             && self.in_flight() >= EQUAL_AT_ONCE
             && self.of_route() >= MUCH_OF_ROUTE
@@ -128,7 +133,7 @@ fn is_work(kind: WaitKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::Evidence;
+    use crate::evidence::{Evidence, Place};
     use crate::finding::Finding;
     use crate::rules::told;
     use crate::testing::{both_sides, evidence, place, route};
@@ -168,5 +173,13 @@ mod tests {
             found.headline,
             "GET /stats: 40 requests at once do work at shop::compute (src/stats.rs:28) that most requests do not need."
         );
+        let mut limited = of(20.0, 0.9, 0.3, 0.0);
+        let permit = [LINE, "tokio::sync::Semaphore::acquire"];
+        let permit = place("GET /stats", &permit, 20.0);
+        limited.requests.as_mut().unwrap().places = vec![Place {
+            absent: 0.3,
+            ..permit
+        }];
+        assert!(look(&limited).is_empty(), "nobody is seen at work");
     }
 }

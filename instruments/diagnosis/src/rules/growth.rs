@@ -62,7 +62,7 @@ impl Sighting for GrowingMemory {
     }
 
     fn headline(&self) -> String {
-        let each = figures::bytes(self.each_second);
+        let each = format!("{:.1} MiB", self.each_second / f64::from(1 << 20));
         let at = match (&self.finished, &self.slow_clients, &self.kept) {
             (Some((set, _)), ..) => format!(
                 ": finished tasks stay in {}, kept at {}",

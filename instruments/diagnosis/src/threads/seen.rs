@@ -1,9 +1,8 @@
 //! Stacks of threads, added up by function, and what they show about a lock.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::hash::Hash;
 
 use ecosystem::{
     Frame as Told, PartMeaning, Role, Work, carries_requests, crate_of, is_of_runtime,
@@ -457,14 +456,14 @@ pub(crate) fn by_function<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Vec<Se
     })
 }
 
-/// Adds up samples by key, the most frequent first.
-pub(crate) fn grouped<'a, Key: Eq + Hash>(
+/// Adds up samples by key, the most frequent first, and equal ones in the order of their keys.
+pub(crate) fn grouped<'a, Key: Ord>(
     stacks: impl Iterator<Item = &'a Stack>,
     key: impl Fn(&'a Stack) -> Key,
 ) -> Vec<Seen<'a>> {
-    let mut groups: HashMap<Key, Seen<'_>> = HashMap::new();
+    let mut groups: BTreeMap<Key, Seen<'_>> = BTreeMap::new();
     // A line calls many functions, so many stacks may be of one line.
-    let mut lines: HashMap<(Key, Option<u32>), (u64, &Stack)> = HashMap::new();
+    let mut lines: BTreeMap<(Key, Option<u32>), (u64, &Stack)> = BTreeMap::new();
     for stack in stacks {
         let line = own(stack).and_then(|own| own.line);
         let (samples, most) = lines.entry((key(stack), line)).or_insert((0, stack));
@@ -480,7 +479,7 @@ pub(crate) fn grouped<'a, Key: Eq + Hash>(
         seen.samples += stack.samples;
         seen.is_same &= seen.most.text == stack.text;
     }
-    let mut most: HashMap<Key, u64> = HashMap::new();
+    let mut most: BTreeMap<Key, u64> = BTreeMap::new();
     for ((key, _), (samples, stack)) in lines {
         let Some(seen) = groups.get_mut(&key) else {
             continue;

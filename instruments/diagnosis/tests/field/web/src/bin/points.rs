@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{interval, sleep};
 
 /// Points of a full batch.
-const BATCH: usize = 2_000;
+const BATCH: usize = 100;
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 /// Time between two samples of the service itself.
 const SAMPLED_EVERY: Duration = Duration::from_millis(20);
