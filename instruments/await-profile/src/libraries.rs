@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use addr2line::Context;
+use ecosystem::maps;
 use gimli::{Dwarf, EndianArcSlice, NativeEndian};
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 
@@ -120,19 +121,15 @@ fn is_large(path: &Path) -> bool {
 }
 
 impl Part {
-    /// Reads a line such as `7f00-7f10 r-xp 00001000 fe:00 42  /lib/libc.so.6`, if it is for a file's code.
+    /// Reads a line of the kernel's list of parts, if it is for a file's code.
     fn parse(line: &str) -> Option<Self> {
-        let mut words = line.splitn(6, ' ').map(str::trim);
-        let (start, end) = words.next()?.split_once('-')?;
-        let number = |hex| u64::from_str_radix(hex, 16).ok();
-        let is_code = words.next()?.contains('x');
-        let offset = number(words.next()?)?;
-        let path = words.nth(2)?;
-        (is_code && path.starts_with('/')).then_some(Self {
-            start: number(start)?,
-            end: number(end)?,
-            offset,
-            path: PathBuf::from(path),
+        let part = maps::Part::parse(line)?;
+        let is_code = part.permissions.contains('x') && part.name.starts_with('/');
+        is_code.then(|| Self {
+            start: part.start,
+            end: part.end,
+            offset: part.offset,
+            path: PathBuf::from(part.name),
         })
     }
 }

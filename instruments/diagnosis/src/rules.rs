@@ -201,6 +201,9 @@ mod tests {
             left(&[stuck("shop::write (src/write.rs:9)"), lock.clone()]).len(),
             2
         );
+        let collects = found(Level::Bound, "collects", 0.9, "shop::read (src/read.rs:7)");
+        let task = found(Level::Fault, "one_task", 0.9, "shop::read (src/read.rs:7)");
+        assert_eq!(left(&[collects, task]), ["collects"]);
         let lesser = found(Level::Wait, "lock", 0.1, "shop::read (src/read.rs:7)");
         assert_eq!(left(&[lock.clone(), lesser]), ["lock"]);
         // A password that is hashed on a worker was told twice, the second time with advice that does not fit.

@@ -21,6 +21,7 @@ mod crate_of;
 pub mod figures;
 mod frame;
 pub mod kinds;
+pub mod maps;
 mod names;
 mod printable;
 mod requests;

@@ -1,6 +1,6 @@
 //! Connections that are opened for each request, wait to be accepted, are held back, or are shared by many requests.
 
-use ecosystem::{BODY_OF, Wait, WaitKind, figures};
+use ecosystem::{BODY_OF, Wait, WaitKind, figures, is_of_runtime};
 
 use super::table;
 use crate::evidence::{Evidence, Frame, Line, Peers, Place, Requests, Step, StepKind};
@@ -11,7 +11,7 @@ use crate::threads::seen::Inside;
 use crate::thresholds::{
     ACCEPT_LOOKS, ALONE, CLOSED_HERE, DROPPED, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS,
     MUCH_OF_ALL, MUCH_OF_ROUTE, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_MS,
-    UNREAD_LOOKS,
+    TASKS_AT_ONCE, UNREAD_LOOKS,
 };
 use crate::waiting::{Waiting, whereabouts};
 
@@ -158,17 +158,22 @@ pub(crate) fn nagle(facts: &Facts<'_>) -> Vec<HeldBack> {
     found
 }
 
-/// Returns where a task is that serves a client's connection, between two requests: at a line of the service, about as many
-/// tasks wait for sockets as there are connections.
+/// Returns where a task is that serves a client's connection, between two requests: at a line of the service, many tasks wait for
+/// sockets, by no other library than the runtime.
 fn served<'a>(evidence: &'a Evidence, side: Side, peers: &Peers) -> Option<&'a Step> {
     let tasks = evidence.tasks.as_ref().filter(|_| side == Side::Clients)?;
-    let least = MUCH_OF_ALL * peers.open as f64 * f64::from(tasks.snapshots);
+    // The task that accepts is one.
+    let at_once = (MUCH_OF_ALL * peers.open as f64).max(TASKS_AT_ONCE);
+    let least = at_once * f64::from(tasks.snapshots);
     // The most frequent way comes first.
     let way = tasks.ways.iter().find(|way| {
         let first = way.first();
-        first.is_some_and(|step| step.kind == StepKind::Of(WaitKind::Network) && step.at.is_some())
+        first.is_some_and(|step| step.kind == StepKind::Of(WaitKind::Network))
     })?;
-    way.first().filter(|_| peers.open > 0 && way.seen >= least)
+    let step = way.first().filter(|step| step.at.is_some())?;
+    let mut through = step.through.iter();
+    let is_bare = through.all(|function| is_of_runtime(function));
+    (is_bare && way.seen >= least).then_some(step)
 }
 
 impl Sighting for HeldBack {
@@ -580,7 +585,7 @@ mod tests {
 
     #[test]
     fn connections_that_hold_pieces_back_are_told_with_the_task_that_serves_them() {
-        let headline = |at_once: f64, at: Option<&str>| {
+        let headline = |at_once: f64, at: Option<&str>, through: &str| {
             let peers = Peers {
                 held_looks: 90,
                 queued_looks: 100,
@@ -591,6 +596,7 @@ mod tests {
             let step = Step {
                 at: at.map(str::to_owned),
                 kind: StepKind::Of(WaitKind::Network),
+                through: vec![through.to_owned()],
                 ..Step::default()
             };
             evidence.tasks = Some(Tasks {
@@ -604,14 +610,22 @@ mod tests {
             });
             nagle(&evidence).remove(0).headline
         };
-        let line = Some("kv::key (src/kv.rs:35)");
-        let told = headline(MUCH_OF_ALL * 10.0, line);
+        let (line, reads) = (Some("kv::key (src/kv.rs:35)"), "tokio::io::util::read_line");
+        let told = headline(MUCH_OF_ALL * 10.0, line, reads);
         assert!(
             told.ends_with(": they are served at kv::key (src/kv.rs:35)."),
             "{told}"
         );
-        assert!(!headline(MUCH_OF_ALL * 10.0 - 0.1, line).contains("served"));
-        assert!(!headline(10.0, None).contains("served"), "a framework's");
+        assert!(!headline(MUCH_OF_ALL * 10.0 - 0.1, line, reads).contains("served"));
+        assert!(
+            !headline(10.0, None, reads).contains("served"),
+            "a framework's"
+        );
+        let asks = "sqlx_postgres::connection";
+        assert!(
+            !headline(10.0, line, asks).contains("served"),
+            "a database's"
+        );
     }
 
     #[test]

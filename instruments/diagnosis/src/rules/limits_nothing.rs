@@ -64,7 +64,7 @@ impl Sighting for LimitsNothing {
 
     fn seen(&self) -> String {
         format!(
-            "They hold permits of {} semaphores, none of which is full, in {} snapshots of all tasks.",
+            "They hold permits of {} semaphores, none of which is full, in {} snapshots.",
             figures::average(self.limit.semaphores),
             self.snapshots
         )

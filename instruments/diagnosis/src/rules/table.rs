@@ -255,7 +255,7 @@ rows! {
     ONE_ANSWERS_WITH_WORK = "one_task", Fault, 0.87, TASKS_OF_PROCESS,
         "The task does this work for each message, and one thread does all of it.",
         "Have several such tasks, or do the work in the tasks that ask.";
-    ONE_COLLECTS = "one_task", Bound, 0.87, TASKS_OF_PROCESS,
+    ONE_COLLECTS = "collects", Bound, 0.87, TASKS_OF_PROCESS,
         "The task collects messages until it has enough or a timer fires, and one that is made for each message never fires.",
         "Make the timer once, before the loop (`interval`), or collect fewer.";
     QUEUE_HELD = "queue", Bound, 0.92, TASKS_OF_PROCESS,
@@ -307,7 +307,7 @@ rows! {
         "Send it through a bounded channel, or make the next piece when the last one is taken.";
     MEMORY_OF_FINISHED = "memory", Fault, 0.9, TASKS_OF_PROCESS,
         "Nobody takes the results of tasks that have ended, and their handles keep them.",
-        "Join them in the loop that spawns (`join_next` in its `select!`, or `try_join_next` before each spawn).";
+        "Join them in the loop that spawns (`join_next` or `try_join_next` of a `JoinSet`), or drop their handles.";
     MEMORY_KEPT = "memory", Fault, 0.9, "/debug/pprof/heap, /debug/heap, /debug/memory",
         "Something keeps what it is given, without a bound.",
         "Take a heap profile, which says who keeps it, and bound that.";
@@ -346,7 +346,7 @@ rows! {
         "Set TCP_NODELAY, or write each answer in one piece.";
     NOT_ACCEPTED = "accept_queue", Fault, 0.8, SOCKETS,
         "The task that accepts awaits something else between two accepts.",
-        "Spawn what is done with a connection, and accept the next one at once.";
+        "Spawn what is done with a connection, and accept at once.";
     HELD_BY_CLIENT = "unread", Fault, 1.5, SOCKETS,
         "A task sends to all clients in turn and waits for the slowest, and the others wait for it or for a lock that it holds.",
         "Give each client a bounded channel, use `try_send`, close those that are too slow, and hold no lock while you send.";
@@ -482,6 +482,12 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         causes: &["pool", "queue", "sqlite_computes", "shared_connection"],
         effect: Effect::DropsThere,
         consequences: &["database"],
+    },
+    // What the task waits for was seen, and not guessed from when it lets requests go.
+    Explains {
+        causes: &["collects"],
+        effect: Effect::DropsThere,
+        consequences: &["one_task", "channel", "queue", "tasks"],
     },
     Explains {
         causes: &["one_in_flight", "one_task", "producer"],
