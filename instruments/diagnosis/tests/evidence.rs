@@ -22,6 +22,8 @@ const FIRST_LOOKS: &str = "\
 | 870aadb7 | 14 | 7 | 4 | 1 | 2 | 14 | 3 |
 | 5a778d5f, of requests | 10 | 7 | 2 | 1 | 0 | 10 | 1 |
 | 5a778d5f, of other tasks | 10 | 2 | 6 | 2 | 0 | 10 | 0 |
+| 0bd557a5, of requests | 4 | 2 | 1 | 0 | 1 | 4 | 1 |
+| 0bd557a5, of other tasks | 6 | 3 | 2 | 1 | 0 | 6 | 1 |
 ";
 
 /// Most words of a whole answer, as the median of all.

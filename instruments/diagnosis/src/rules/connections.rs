@@ -33,6 +33,9 @@ pub(crate) struct ShortConnections {
     closed_here: usize,
     /// Where threads make clients for these connections.
     made_at: Option<Spot>,
+    /// True if requests were seen to wait for answers of an HTTP client, which keeps connections if it can. A protocol of the
+    /// service's own may have one for each message.
+    has_http_client: bool,
     /// The line at which most requests wait for an answer, and the time of such a wait in milliseconds.
     awaited: Option<(Line, f64)>,
 }
@@ -43,6 +46,11 @@ pub(crate) fn not_used_again(facts: &Facts<'_>) -> Vec<ShortConnections> {
         return found;
     };
     let finished = facts.requests.map_or(0, Requests::finished);
+    let mut places = facts.requests.iter().flat_map(|requests| &requests.places);
+    let has_http_client = places.any(|place| {
+        let kind = place.kind();
+        matches!(kind, Some(WaitKind::Answer | WaitKind::AnswerOrStream))
+    });
     for (side, peers) in facts.peers() {
         let seen = peers.opened + peers.ended;
         let of_namespace = match side {
@@ -68,6 +76,7 @@ pub(crate) fn not_used_again(facts: &Facts<'_>) -> Vec<ShortConnections> {
             most_open: peers.most_open,
             closed_here: peers.closed_here,
             made_at: facts.client_made_at.clone().filter(|_| is_upstream),
+            has_http_client,
             awaited: answer_awaited(facts).filter(|_| is_upstream),
         });
     }
@@ -96,6 +105,7 @@ impl Sighting for ShortConnections {
         let is_closed_here = self.closed_here as f64 >= CLOSED_HERE * self.opened as f64;
         match self.side {
             Side::Upstream if self.made_at.is_some() => table::CLIENT_FOR_CALL,
+            Side::Upstream if !self.has_http_client => table::ONE_FOR_EACH_MESSAGE,
             Side::Upstream if is_closed_here => table::CLOSED_BEFORE_USE,
             Side::Upstream => table::CLOSED_BY_OTHERS,
             Side::Clients if is_closed_here => table::CLOSED_BY_SERVICE,
@@ -535,7 +545,7 @@ mod tests {
     /// Reported of a service that closed 78 of 78 connections itself: its clients were accused.
     #[test]
     fn the_side_that_closes_connections_is_the_one_that_is_told() {
-        let found = |closed_here, is_upstream| {
+        let found = |closed_here, is_upstream, wait| {
             let peers = Peers {
                 closed_here,
                 ..peers(100, 8)
@@ -545,16 +555,26 @@ mod tests {
             } else {
                 (vec![], vec![peers])
             };
-            not_used_again(&with(of_requests(100), upstreams, listeners)).remove(0)
+            let wait = place("GET /a", &[wait], 0.1);
+            let evidence = evidence(&[route("GET /a", 1.0, 100)], &[wait]);
+            not_used_again(&with(evidence, upstreams, listeners)).remove(0)
         };
+        let answer = "(waiting for the answer)";
         let told = |closed_here| {
-            let found = found(closed_here, false);
+            let found = found(closed_here, false, answer);
             (found.kind, found.level)
         };
         assert_eq!(told(50), ("connections_closed", Level::Note));
         assert_eq!(told(49), ("clients_connections", Level::Note));
-        assert!(found(49, true).cause.contains("The other end closes"));
-        assert!(found(50, true).cause.contains("A client is made"));
+        assert!(
+            found(49, true, answer)
+                .cause
+                .contains("The other end closes")
+        );
+        assert!(found(50, true, answer).cause.contains("A client is made"));
+        // A protocol of the service's own may have a connection for each message.
+        let own = found(50, true, "(waiting for the other end of a socket)");
+        assert_eq!((own.kind, own.level), ("upstream_connections", Level::Note));
     }
 
     #[test]

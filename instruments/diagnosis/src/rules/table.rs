@@ -338,6 +338,9 @@ rows! {
     CLOSED_BY_SERVICE = "connections_closed", Note, 0.3, SOCKETS,
         "",
         "Unless clients ask for that (`connection: close`), serve each connection until its client closes it.";
+    ONE_FOR_EACH_MESSAGE = "upstream_connections", Note, 0.3, SOCKETS,
+        "",
+        "Where the protocol allows, keep them open for the next message.";
     CLOSED_BY_CLIENTS = "clients_connections", Note, 0.3, SOCKETS,
         "",
         "Let clients keep them alive.";
