@@ -11,7 +11,7 @@ use crate::threads::seen::Inside;
 use crate::thresholds::{
     ACCEPT_LOOKS, ALONE, CLOSED_HERE, DROPPED, HELD_LOOKS, HELD_SHARE, MANY_ON_ONE, MANY_STREAMS,
     MUCH_OF_ALL, MUCH_OF_ROUTE, OPENED, OPENED_PER_OPEN, OPENED_PER_REQUEST, SHARED_MS,
-    TASKS_AT_ONCE, UNREAD_LOOKS,
+    TASKS_AT_ONCE, UNACCEPTED, UNREAD_LOOKS,
 };
 use crate::waiting::{Waiting, whereabouts};
 
@@ -228,7 +228,8 @@ pub(crate) fn not_accepted(facts: &Facts<'_>) -> Vec<NotAccepted> {
     let connections = facts.evidence.connections.as_ref();
     let looks = connections.map_or(0, |connections| connections.looks);
     for (side, peers) in facts.peers() {
-        if looks >= ACCEPT_LOOKS && peers.unaccepted_looks * 2 > looks {
+        let waits = f64::from(peers.unaccepted_looks) > UNACCEPTED * f64::from(looks);
+        if looks >= ACCEPT_LOOKS && waits {
             let peers = peers.clone();
             let at = accepts(facts).cloned();
             found.push(NotAccepted { side, peers, at });
@@ -649,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_connections_is_told_if_it_is_there_most_of_the_time() {
+    fn a_queue_of_connections_is_told_if_it_is_there_in_many_looks() {
         let told = |unaccepted_looks, looks| {
             let peers = Peers {
                 unaccepted_looks,
@@ -660,7 +661,7 @@ mod tests {
             evidence.connections.as_mut().unwrap().looks = looks;
             !not_accepted(&evidence).is_empty()
         };
-        assert!(!told(50, 100) && told(51, 100));
+        assert!(!told(20, 100) && told(21, 100));
         assert!(!told(9, 9) && told(10, 10));
     }
 
