@@ -280,7 +280,12 @@ fn lines(circle: &Circle) -> Vec<&str> {
 
 impl Sighting for Deadlock<'_> {
     fn row(&self) -> &'static Row {
-        table::CIRCLE
+        let mut steps = self.circle.steps.iter();
+        if steps.all(|step| step.kind == StepKind::Of(WaitKind::Queue)) {
+            table::CIRCLE_OF_CHANNELS
+        } else {
+            table::CIRCLE
+        }
     }
 
     fn places(&self) -> Vec<Frame> {
@@ -296,10 +301,11 @@ impl Sighting for Deadlock<'_> {
     }
 
     fn seen(&self) -> String {
-        format!(
-            "{} such circles are in the last of {} snapshots.",
-            self.alike, self.snapshots
-        )
+        let alike = match self.alike {
+            1 => "1 such circle is".to_owned(),
+            alike => format!("{alike} such circles are"),
+        };
+        format!("{alike} in the last of {} snapshots.", self.snapshots)
     }
 }
 
@@ -508,8 +514,8 @@ mod tests {
 
     #[test]
     fn a_circle_is_a_deadlock_if_nothing_else_can_end_it() {
-        let of = |is_certain| {
-            let steps = vec![step(LOCK, "lock", "a lock"), step(SLEEP, "lock", "a lock")];
+        let of = |is_certain, kind| {
+            let steps = vec![step(LOCK, "lock", "a lock"), step(SLEEP, kind, "it")];
             let circle = Circle { is_certain, steps };
             Evidence {
                 tasks: Some(Tasks {
@@ -519,12 +525,32 @@ mod tests {
                 ..Evidence::default()
             }
         };
-        let found = look(&of(true));
+        let found = look(&of(true, "lock"));
         assert_eq!(found.len(), 1, "equal ones once: {found:?}");
         assert!(
             found[0].headline.starts_with("Deadlock: 2 tasks"),
             "{found:?}"
         );
-        assert!(look(&of(false)).is_empty());
+        assert!(look(&of(false, "lock")).is_empty());
+        assert!(look(&of(true, "queue"))[0].fix.contains("same order"));
+    }
+
+    /// Reported of two actors that sent to each other: their advice was that of locks.
+    #[test]
+    fn a_circle_of_channels_has_their_advice() {
+        let steps = vec![step(LOCK, "queue", "room"), step(SLEEP, "queue", "room")];
+        let evidence = Evidence {
+            tasks: Some(Tasks {
+                circles: vec![Circle {
+                    is_certain: true,
+                    steps,
+                }],
+                ..tasks(Vec::new())
+            }),
+            ..Evidence::default()
+        };
+        let found = look(&evidence);
+        assert!(found[0].fix.contains("try_send"), "{found:?}");
+        assert!(found[0].seen.contains("1 such circle is"), "{found:?}");
     }
 }

@@ -267,6 +267,10 @@ rows! {
     CIRCLE = "waits_for_itself", Fault, 1.97, TASKS_OF_PROCESS,
         "Each task holds what the next one waits for.",
         "Take what is locked in the same order everywhere, or give the first back before the second is taken.";
+    CIRCLE_OF_CHANNELS = "waits_for_itself", Fault, 1.97, TASKS_OF_PROCESS,
+        "Each task waits for room in a channel from which the next one takes.",
+        "Let one of them take messages while it waits (`select!` on `reserve` and `recv`), or refuse what has no room \
+         (`try_send`).";
     LIMITS_NOTHING = "limits_nothing", Fault, 1.1, TASKS_OF_PROCESS,
         "The layer makes a semaphore for each service, and each connection has a service.",
         "Share one semaphore: use `GlobalConcurrencyLimitLayer`.";
