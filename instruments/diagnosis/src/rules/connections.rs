@@ -33,9 +33,9 @@ pub(crate) struct ShortConnections {
     closed_here: usize,
     /// Where threads make clients for these connections.
     made_at: Option<Spot>,
-    /// True if requests were seen to wait for answers of an HTTP client, which keeps connections if it can. A protocol of the
-    /// service's own may have one for each message.
-    has_http_client: bool,
+    /// True if requests were seen, and none of them waits for an answer of an HTTP client, which keeps connections if it can. A
+    /// protocol of the service's own may have one for each message.
+    is_own_protocol: bool,
     /// The line at which most requests wait for an answer, and the time of such a wait in milliseconds.
     awaited: Option<(Line, f64)>,
 }
@@ -46,10 +46,11 @@ pub(crate) fn not_used_again(facts: &Facts<'_>) -> Vec<ShortConnections> {
         return found;
     };
     let finished = facts.requests.map_or(0, Requests::finished);
-    let mut places = facts.requests.iter().flat_map(|requests| &requests.places);
-    let has_http_client = places.any(|place| {
-        let kind = place.kind();
-        matches!(kind, Some(WaitKind::Answer | WaitKind::AnswerOrStream))
+    let is_own_protocol = facts.requests.is_some_and(|requests| {
+        !requests.places.iter().any(|place| {
+            let kind = place.kind();
+            matches!(kind, Some(WaitKind::Answer | WaitKind::AnswerOrStream))
+        })
     });
     for (side, peers) in facts.peers() {
         let seen = peers.opened + peers.ended;
@@ -76,7 +77,7 @@ pub(crate) fn not_used_again(facts: &Facts<'_>) -> Vec<ShortConnections> {
             most_open: peers.most_open,
             closed_here: peers.closed_here,
             made_at: facts.client_made_at.clone().filter(|_| is_upstream),
-            has_http_client,
+            is_own_protocol,
             awaited: answer_awaited(facts).filter(|_| is_upstream),
         });
     }
@@ -105,7 +106,7 @@ impl Sighting for ShortConnections {
         let is_closed_here = self.closed_here as f64 >= CLOSED_HERE * self.opened as f64;
         match self.side {
             Side::Upstream if self.made_at.is_some() => table::CLIENT_FOR_CALL,
-            Side::Upstream if !self.has_http_client => table::ONE_FOR_EACH_MESSAGE,
+            Side::Upstream if self.is_own_protocol => table::ONE_FOR_EACH_MESSAGE,
             Side::Upstream if is_closed_here => table::CLOSED_BEFORE_USE,
             Side::Upstream => table::CLOSED_BY_OTHERS,
             Side::Clients if is_closed_here => table::CLOSED_BY_SERVICE,
