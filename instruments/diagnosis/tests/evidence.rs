@@ -217,7 +217,7 @@ impl fmt::Display for Tally {
             let comma = if number > 0 { ", " } else { "" };
             write!(f, "{comma}{outcome} {} of {all}", firsts.len())?;
             if !matches!(outcome, Outcome::Named | Outcome::Clear) {
-                let firsts = BTreeSet::from_iter(firsts.iter().copied());
+                let firsts = firsts.iter().copied().collect::<BTreeSet<_>>();
                 write!(f, " (first: {})", Vec::from_iter(firsts).join(", "))?;
             }
         }
