@@ -254,7 +254,7 @@ pub const ALONE: f64 = 0.9;
 pub const SET_GROWS: u64 = 5;
 /// Smallest number of such tasks for each task that has not ended.
 pub const SET_TASKS: i64 = 2;
-/// Fewest looks for a finding that connections wait to be accepted; they have to wait in more than half of them.
+/// Fewest looks for a finding that connections wait to be accepted.
 pub const ACCEPT_LOOKS: u32 = 10;
 
 /// Share of the looks with connections that wait to be accepted from which the queue is told. Services that accept as fast as
