@@ -297,7 +297,7 @@ fn recorded_evidence_is_judged_as_the_page_says() {
          wrote services after public reports, and what must be said of each, before the first look at it. *Named* is stricter there:\n\
          line and cause are among the first three findings, with advice that mends it. The rules were mended after each row.\n\n\
          {FIRST_LOOKS}\n\
-         Each file names its machine, its load and the commit of the instruments:\n\n{}\n\
+         Each file names its machine and its load, and all but the older ones the commit of the instruments:\n\n{}\n\
          | service | fault | with the fault | without it |\n\
          | --- | --- | --- | --- |\n{}",
         all.cells(),
