@@ -112,9 +112,10 @@ fn goodput_is_what_is_answered_before_its_client_has_left() {
         let phase = only_phase(&outcome);
         // What was due within the span and answered just after it is in time, and completed by nobody's clock.
         assert!(outcome.completed <= phase.in_time, "{phase:?}");
-        assert!(phase.goodput() <= 60.0, "{phase:?}");
-        assert!(outcome.latency.max_ms < 400.0, "{:?}", outcome.latency);
-        (phase.in_time > 25 && phase.given_up > 25, phase)
+        // A generator that stands still takes late answers for those that came while it did.
+        let is_in_time = phase.goodput() <= 60.0 && outcome.latency.max_ms < 400.0;
+        let is_enough = phase.in_time > 25 && phase.given_up > 25;
+        (is_in_time && is_enough, (phase, outcome.latency))
     });
 }
 
