@@ -185,12 +185,17 @@ fn a_pull_request_that_is_slower_fails_and_says_so_where_a_reviewer_looks() {
         let bencher = fs::read_to_string(runner.result("bencher.json")).unwrap();
         let bencher: Value = serde_json::from_str(&bencher).unwrap();
         let ratio = &bencher["all requests, times as good as the base"]["requests_per_second"];
-        assert!(ratio["value"].as_f64().unwrap() < 0.5, "{bencher}");
+        // What `at-most-slower` says.
+        assert!(ratio["value"].as_f64().unwrap() < 0.9, "{bencher}");
         assert!(ratio["upper_value"].is_number(), "{bencher}");
-        assert!(
-            bencher["all requests"]["p50_ms"]["value"].is_number(),
-            "{bencher}"
-        );
+        // A busy machine may have too few answers for a percentile.
+        let json = fs::read_to_string(runner.result("compare.json")).unwrap();
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let mut metrics = json["metrics"].as_array().unwrap().iter();
+        let has_median =
+            metrics.any(|one| one["metric"] == "p50_ms" && one["change"].is_number());
+        let median = &bencher["all requests"]["p50_ms"]["value"];
+        assert_eq!(median.is_number(), has_median, "{bencher}");
     }
 }
 

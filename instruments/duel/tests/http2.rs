@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +13,7 @@ use hyper::body::Bytes;
 use hyper::header::HeaderMap;
 use hyper::{Request, Response, Version};
 use serde_json::Value;
+use terminal::testing::once_in_three;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
@@ -159,13 +160,16 @@ fn send(
     Some(())
 }
 
-/// Runs `duel`; returns its exit code, its standard output as JSON, and its standard error.
-fn duel(arguments: &str) -> (i32, Value, String) {
+/// Exit code of a command, its standard output as JSON, and its standard error.
+type Said = (i32, Value, String);
+
+/// Runs `duel`.
+fn duel(arguments: &str) -> Said {
     duel_with(arguments, &[])
 }
 
 /// Runs `duel` with more arguments, which may contain spaces.
-fn duel_with(arguments: &str, more: &[&str]) -> (i32, Value, String) {
+fn duel_with(arguments: &str, more: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_duel"));
     command.args(arguments.split_whitespace()).args(more);
     let output = command.output().unwrap();
@@ -176,38 +180,42 @@ fn duel_with(arguments: &str, more: &[&str]) -> (i32, Value, String) {
 
 const SHORT: &str = "--users 3 --warm-up 0 --seconds 1 --format json";
 
-/// Checks that every answer was right.
+/// Checks that every answer was right, and returns whether there was one: a machine that stands still may give none.
 #[track_caller]
-fn is_right((code, said, errors): &(i32, Value, String)) {
+fn is_right((code, said, errors): &Said) -> bool {
     // If other programs leave the generator no CPU, the run is invalid.
     assert!(matches!(code, 0 | 3), "{said} {errors}");
-    assert!(said["completed"].as_u64().unwrap() > 0, "{said}");
     assert_eq!(said["wrong_answers"], 0, "{said}");
     assert_eq!(said["errors"], serde_json::json!({}), "{said}");
+    said["completed"].as_u64().unwrap() > 0
 }
 
-/// Checks that some requests failed, for this cause alone.
+/// Checks that requests failed for this cause alone, and returns whether one did.
 #[track_caller]
-fn failed((code, said, errors): &(i32, Value, String), cause: &str) {
-    assert!(matches!(code, 1 | 3), "{said} {errors}");
+fn failed((code, said, errors): &Said, cause: &str) -> bool {
     let causes: Vec<&String> = said["errors"].as_object().unwrap().keys().collect();
+    if causes.is_empty() {
+        return false;
+    }
+    assert!(matches!(code, 1 | 3), "{said} {errors}");
     assert_eq!(causes, [cause], "{said}");
+    true
 }
 
 /// Checks that the command line made no sense, and that the error says why.
 #[track_caller]
-fn is_told(said: &(i32, Value, String), sentence: &str) {
+fn is_told(said: &Said, sentence: &str) {
     ends_with(2, said, sentence);
 }
 
 /// Checks that the service gave no answer, and that the error says why.
 #[track_caller]
-fn is_unanswered(said: &(i32, Value, String), sentence: &str) {
+fn is_unanswered(said: &Said, sentence: &str) {
     ends_with(3, said, sentence);
 }
 
 #[track_caller]
-fn ends_with(expected: i32, (code, _, errors): &(i32, Value, String), sentence: &str) {
+fn ends_with(expected: i32, (code, _, errors): &Said, sentence: &str) {
     assert_eq!(*code, expected, "{errors}");
     assert!(errors.contains(sentence), "no `{sentence}` in {errors}");
 }
@@ -225,18 +233,27 @@ fn six(_: usize, request: &Request<Bytes>) -> Reaction {
 
 #[test]
 fn a_service_that_speaks_http_2_alone_is_asked_in_it() {
+    once_in_three(|| {
+        let server = Server::plain(six);
+        let url = format!("http://localhost:{}", server.port);
+        let said = duel(&format!("load {url}/six?a=b --http2 {SHORT}"));
+        let has_answers = is_right(&said);
+        assert_eq!(said.1["first_wrong_answer"], Value::Null);
+        // Three connections are the users', and two those that learnt the answer.
+        let connections = server.connections();
+        assert!(connections <= 3 + 2, "{connections}");
+        (has_answers && connections == 3 + 2, (said, connections))
+    });
     let server = Server::plain(six);
     let url = format!("http://localhost:{}", server.port);
-    let said = duel(&format!("load {url}/six?a=b --http2 {SHORT}"));
-    is_right(&said);
-    assert_eq!(said.1["first_wrong_answer"], Value::Null);
-    // Three connections are the users', and two those that learnt the answer.
-    assert_eq!(server.connections(), 3 + 2);
     let each = "--no-keep-alive --bystander /six?a=b --bystander-rate 50";
-    let said = duel(&format!("load {url}/six?a=b --http2 {SHORT} {each}"));
-    is_right(&said);
-    let completed = said.1["completed"].as_u64().unwrap();
-    assert!(server.connections() as u64 > completed);
+    once_in_three(|| {
+        let said = duel(&format!("load {url}/six?a=b --http2 {SHORT} {each}"));
+        let has_answers = is_right(&said);
+        let completed = said.1["completed"].as_u64().unwrap();
+        assert!(server.connections() as u64 > completed);
+        (has_answers, said)
+    });
     let page = tempfile::tempdir().unwrap();
     let (code, _, errors) = duel(&format!(
         "compare --running {url} {url} --http2 --get /six?a=b --ready /six?a=b --rate 50 --seconds 1 --at-most 1 \
@@ -251,14 +268,18 @@ fn a_service_that_speaks_http_2_alone_is_asked_in_it() {
 fn over_tls_the_server_has_to_choose_http_2() {
     let server = Server::encrypted(&["h2", "http/1.1"], six);
     let url = format!("https://localhost:{}/six?a=b", server.port);
-    let said = duel(&format!("load {url} --http2 --cacert {AUTHORITY} {SHORT}"));
-    is_right(&said);
-    let notes = |said: &(i32, Value, String)| said.1["notes"].to_string();
+    let right = |options: &str| {
+        once_in_three(|| {
+            let said = duel(&format!("load {options} --http2 {SHORT}"));
+            (is_right(&said), said)
+        })
+    };
+    let said = right(&format!("{url} --cacert {AUTHORITY}"));
+    let notes = |said: &Said| said.1["notes"].to_string();
     assert!(!notes(&said).contains("not checked"));
     // The server's certificate is not for this name.
     let address = url.replace("localhost", "127.0.0.1");
-    let said = duel(&format!("load {address} --http2 --insecure {SHORT}"));
-    is_right(&said);
+    let said = right(&format!("{address} --insecure"));
     assert!(notes(&said).contains("the server's certificate was not checked"));
     is_told(&duel(&format!("load {url} --http2")), "--cacert FILE");
     is_told(&duel(&format!("load {url} --http2")), "--insecure");
@@ -296,8 +317,13 @@ fn a_server_without_http_2_is_told() {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                let _ = stream.read(&mut [0; 1024]);
-                let _ = stream.write_all(answer.as_bytes());
+                std::thread::spawn(move || {
+                    let _ = stream.read(&mut [0; 1024]);
+                    let _ = stream.write_all(answer.as_bytes());
+                    let _ = stream.shutdown(Shutdown::Write);
+                    // A close before the client's last bytes are read would be a reset, which may overtake the answer.
+                    let _ = stream.read_to_end(&mut Vec::new());
+                });
             }
         });
         let said = duel(&format!("load http://127.0.0.1:{port}/ --http2"));
@@ -320,34 +346,36 @@ fn what_ends_a_stream_or_a_connection_is_the_cause() {
         0 => Reaction::Answer(b"6", None),
         _ => Reaction::Reset(Reason::REFUSED_STREAM),
     };
-    failed(
-        &at(&Server::plain(refuses)),
-        "refused by the server (REFUSED_STREAM)",
-    );
     let resets: React = |number, _| match number {
         0 => Reaction::Answer(b"6", None),
         _ => Reaction::Reset(Reason::INTERNAL_ERROR),
     };
-    failed(
-        &at(&Server::plain(resets)),
-        "reset by the server (RST_STREAM, INTERNAL_ERROR)",
-    );
     let ends: React = |number, _| match number {
         0 => Reaction::Answer(b"6", None),
         _ => Reaction::GoAway(Reason::ENHANCE_YOUR_CALM),
     };
-    failed(
-        &at(&Server::plain(ends)),
-        "connection ended by the server (GOAWAY, ENHANCE_YOUR_CALM)",
-    );
+    for (react, cause) in [
+        (refuses, "refused by the server (REFUSED_STREAM)"),
+        (resets, "reset by the server (RST_STREAM, INTERNAL_ERROR)"),
+        (
+            ends,
+            "connection ended by the server (GOAWAY, ENHANCE_YOUR_CALM)",
+        ),
+    ] {
+        once_in_three(|| {
+            let said = at(&Server::plain(react));
+            (failed(&said, cause), said)
+        });
+    }
     // Proxies end connections in this way after some number of requests, so it is no fault.
-    let mut connections = (0..3).map(|_| {
+    once_in_three(|| {
         let server = Server::plain(|_, _| Reaction::GoAway(Reason::NO_ERROR));
-        is_right(&at(&server));
-        server.connections()
+        let said = at(&server);
+        let connections = server.connections();
+        // A machine that stands still may lose a farewell, as a network may.
+        let is_clean = matches!(said.0, 0 | 3) && said.1["errors"] == serde_json::json!({});
+        (is_clean && connections > 10, (said, connections))
     });
-    // If the machine stands still for a moment, connections are few once. A fault makes them few each time.
-    assert!(connections.any(|connections| connections > 10));
 }
 
 const MESSAGE: &[u8] = b"\x0a\x02\xff\xfe";
@@ -374,15 +402,21 @@ fn a_call_whose_status_is_not_0_has_failed() {
         )
     };
     let server = Server::plain(echo);
-    is_right(&call(server.port, &format!("--http2 {SHORT}")));
+    once_in_three(|| {
+        let said = call(server.port, &format!("--http2 {SHORT}"));
+        (is_right(&said), said)
+    });
     is_told(&call(server.port, ""), "add --http2");
     is_told(&call(server.port, "--http2 --k6 x.js"), "--k6 and --http2");
-    let server = Server::plain(fails);
-    let said = call(server.port, &format!("--http2 {SHORT}"));
-    failed(&said, "grpc-status 5");
-    assert!(said.1["completed"].as_u64().unwrap() > 0, "{said:?}");
-    // A call that fails must not open another connection.
-    assert_eq!(server.connections(), 3 + 2);
+    once_in_three(|| {
+        let server = Server::plain(fails);
+        let said = call(server.port, &format!("--http2 {SHORT}"));
+        let has_both = failed(&said, "grpc-status 5") && said.1["completed"] != 0;
+        // A call that fails must not open another connection.
+        let connections = server.connections();
+        assert!(connections <= 3 + 2, "{connections}");
+        (has_both && connections == 3 + 2, (said, connections))
+    });
     let never: React = |_, _| Reaction::Answer(b"", Some("12"));
     let said = call(Server::plain(never).port, "--http2");
     assert!(

@@ -1,6 +1,7 @@
 //! Steps that the tests of terminal programs share. Any error fails the test and is part of its message.
 #![allow(clippy::missing_panics_doc)] // That is how a test fails.
 
+use std::fmt::Debug;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -55,6 +56,21 @@ impl Ran {
         let out = self.good();
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
+}
+
+/// Tries up to three times what a machine that stands still for a moment can spoil, and returns what was seen once it was
+/// not. A fault spoils each attempt. An attempt asserts what the machine cannot touch.
+#[track_caller]
+pub fn once_in_three<Seen: Debug>(attempt: impl Fn() -> (bool, Seen)) -> Seen {
+    let mut spoilt = Vec::new();
+    while spoilt.len() < 3 {
+        let (is_right, seen) = attempt();
+        if is_right {
+            return seen;
+        }
+        spoilt.push(seen);
+    }
+    panic!("not once in three times: {spoilt:?}");
 }
 
 /// Runs git in a folder, as somebody whom no configuration has to name, and returns its output without the last line

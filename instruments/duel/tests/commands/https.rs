@@ -15,7 +15,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use terminal::testing::Ran;
+use terminal::testing::{Ran, once_in_three};
 
 /// The authority that signed [`LOCALHOST`] and [`OTHER_NAME`]: see the README beside it.
 const AUTHORITY: &str = include_str!("../certificates/authority.pem");
@@ -105,15 +105,17 @@ fn a_service_is_loaded_and_compared_over_https() {
         [(); 2].map(|()| format!("https://localhost:{}", servers.serve(LOCALHOST)));
     let short = "--cacert ca.pem --warm-up 0 --users 3 --get /";
     for keep_alive in ["", "--no-keep-alive"] {
-        let said = servers.run(&format!(
-            "load {base} --seconds 1 {short} {keep_alive} --k6 load.js --locust load.py --format json"
-        ));
-        // If other programs leave the generator no CPU, the run is invalid.
-        assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
-        let value: Value = serde_json::from_str(&said.out).unwrap();
-        assert!(value["completed"].as_u64().unwrap() > 0, "{said:?}");
-        assert_eq!(value["wrong_answers"], 0);
-        assert_eq!(value["errors"], Value::Object(serde_json::Map::new()));
+        once_in_three(|| {
+            let said = servers.run(&format!(
+                "load {base} --seconds 1 {short} {keep_alive} --k6 load.js --locust load.py --format json"
+            ));
+            // If other programs leave the generator no CPU, the run is invalid.
+            assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+            let value: Value = serde_json::from_str(&said.out).unwrap();
+            assert_eq!(value["wrong_answers"], 0);
+            assert_eq!(value["errors"], Value::Object(serde_json::Map::new()));
+            (value["completed"].as_u64().unwrap() > 0, said)
+        });
     }
     // The scripts name the setting that their user has to make.
     for (script, word) in [

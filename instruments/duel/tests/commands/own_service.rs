@@ -11,14 +11,22 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use terminal::testing::Ran;
+use terminal::testing::{Ran, once_in_three};
 
-use self::project::{Project, Running, compared, runs, service, told};
+use self::project::{Project, Running, compared, ends, has, service, told};
 use self::recorder::Recorder;
 
 #[test]
 fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
     let project = Project::new();
+    once_in_three(|| compared_as_scripts_rely_on(&project));
+    assert!(project.ever_ran() >= 3);
+    assert!(project.left().is_empty());
+}
+
+/// Compares, and returns whether there were figures to check. A machine that stands still may leave a slice without an
+/// answer, or with too few for a percentile.
+fn compared_as_scripts_rely_on(project: &Project) -> (bool, Ran) {
     let base = project.serve("--delay-ms 8");
     let said = project.compare(
         &base,
@@ -43,18 +51,18 @@ fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
     let report = fs::read_to_string(project.path("target/duel/compare.html")).unwrap();
     assert!(summary.contains(" against ") && !report.contains("http://"));
     // A very busy machine makes the comparison invalid, and then there are no figures.
-    if verdict != "invalid" {
+    if verdict == "invalid" {
+        return (true, said);
+    }
+    let metrics = value["metrics"].as_array().unwrap();
+    let mut wanted = "requests_per_second,p50_ms,p50_ms GET /b,served_total".split(',');
+    let has_all = wanted.all(|metric| metrics.iter().any(|one| one["metric"] == metric));
+    if has_all {
         assert_eq!(value["effect"]["metric"], "requests_per_second");
-        let metrics = value["metrics"].as_array().unwrap();
-        for metric in "requests_per_second,p50_ms,p50_ms GET /b,served_total".split(',') {
-            let is_it = |one: &Value| one["metric"] == metric;
-            assert!(metrics.iter().any(is_it), "no {metric} in {metrics:?}");
-        }
         assert!(summary.contains("| Requests per second |"), "{summary}");
         assert!(report.contains("Every round"), "{report}");
     }
-    assert!(project.ever_ran() >= 3);
-    assert!(project.left().is_empty());
+    (has_all, said)
 }
 
 #[test]
@@ -78,7 +86,7 @@ fn what_a_shell_started_ends_with_it() {
     assert!(project.ever_ran() >= 3);
     assert!(project.left().is_empty());
     let sleeper = fs::read_to_string(project.path("sleeper")).unwrap();
-    assert!(!cfg!(target_os = "linux") || !runs(sleeper.trim()));
+    assert!(!cfg!(target_os = "linux") || ends(sleeper.trim()));
 }
 
 #[test]
@@ -154,7 +162,7 @@ fn a_server_that_does_not_come_up_or_dies_is_told_in_a_sentence() {
             ["the change did not answer at 127.0.0.1:", "PORT"],
         ),
         (
-            project.serve("--dies-after 20"),
+            project.serve("--dies-after 3"),
             ["the change ended under load (exit code 9)", "out of paper"],
         ),
         (
@@ -162,11 +170,14 @@ fn a_server_that_does_not_come_up_or_dies_is_told_in_a_sentence() {
             ["the change ended before it was ready", "a free port"],
         ),
     ] {
-        // On a busy machine, the good service needs more time to start.
+        // On a busy machine, the good service needs more time to start than one that never does should be given.
         let within = if change.contains("--silent") { 5 } else { 60 };
-        let said = project.compare(&good, &change, &format!("--get / --ready-within {within}"));
-        told(&said, 3, &words);
-        assert!(project.left().is_empty());
+        once_in_three(|| {
+            let line = format!("--get / --ready-within {within}");
+            let said = project.compare(&good, &change, &line);
+            assert!(project.left().is_empty());
+            (said.code == Some(3) && has(&said, &words), said)
+        });
     }
     let said = project.compare(&good, &good, "--get / --root-cause nothing_total");
     told(
@@ -214,11 +225,13 @@ fn both_sides_are_built_for_each_layout(project: &Project, make: &str, shop_of_b
         );
         format!("{build} --run '{run}' --get / --format json --at-most 60")
     };
-    let said = project.compare("git:HEAD~1", "git:HEAD", &line(&numbered));
-    compared(&said, &[]);
-    assert!(said.out.contains("built anew for each round"), "{said:?}");
-    assert!(said.err.contains("round  3:"), "{said:?}");
-    assert!(!said.err.contains("round  4:"), "{said:?}");
+    once_in_three(|| {
+        let said = project.compare("git:HEAD~1", "git:HEAD", &line(&numbered));
+        compared(&said, &["built anew for each round"]);
+        assert!(!said.err.contains("round  4:"), "{said:?}");
+        // A busy machine may have no time for the third, or make the first two invalid.
+        (said.err.contains("round  3:"), said)
+    });
     let equal = format!("--layouts 3 --build '{make}; : {{layout}}'");
     let said = project.compare("git:HEAD~1", "git:HEAD", &line(&equal));
     told(&said, 3, &["the same program with another {layout}"]);
@@ -260,7 +273,7 @@ fn revisions_are_built_in_worktrees_that_go_again() {
     if cfg!(target_os = "linux") {
         assert_eq!(value["change"]["program"]["file"], "target/release/shop");
         assert_eq!(value["change"]["program"], value["base"]["program"]);
-        assert!(said.out.contains("the same program, byte for byte"));
+        compared(&said, &["the same program, byte for byte"]);
     }
     // The comparison leaves nothing in the reader's checkout that git would show.
     fs::remove_dir_all(project.path("pids")).unwrap();
@@ -377,16 +390,21 @@ fn a_status_that_is_allowed_counts_as_right() {
         let url = &shedding.1;
         project.run(&format!("load {url} --seconds 0.3 --users 2 {line}"))
     };
-    let said = load("--get /moved --allow-status 503");
-    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
-    let words = [
-        "answers with status 503 count as right",
-        "GET /moved: status 302 is a redirect, which counts as right and is not followed",
-        " 0 wrong, 0 failed",
-    ];
-    told(&said, said.code.unwrap(), &words);
-    let said = load("--get /");
-    assert_ne!(said.code, Some(0), "{said:?}");
+    once_in_three(|| {
+        let said = load("--get /moved --allow-status 503");
+        let words = [
+            "answers with status 503 count as right",
+            "GET /moved: status 302 is a redirect, which counts as right and is not followed",
+            " 0 wrong, 0 failed",
+        ];
+        told(&said, said.code.unwrap(), &words);
+        // A service that stands still for a second leaves requests waiting.
+        (matches!(said.code, Some(0 | 3)), said)
+    });
+    once_in_three(|| {
+        let said = load("--get /");
+        (said.code != Some(0), said)
+    });
     let said = load("--get '/a x1e308' --get /b");
     told(&said, 2, &["GET /b would be sent less than once"]);
     let (base, change) = (project.serve(""), project.serve("--shedding"));
@@ -403,10 +421,12 @@ fn a_status_that_is_allowed_counts_as_right() {
 #[test]
 fn a_load_at_a_rate_prints_the_seed_that_repeats_it() {
     let project = Project::new();
-    let (recorder, url) = Recorder::start();
     let load = |line: &str| {
+        // One for each load: it may read the last request of a load only after its end. There are so few values that a
+        // busy machine learns all their answers.
+        let (recorder, url) = Recorder::start();
         let short = "--rate 100 --users 1 --seconds 0.5 --warm-up 0";
-        let said = project.run(&format!("load {url} {short} --get '/a/{{1..1000}}' {line}"));
+        let said = project.run(&format!("load {url} {short} --get '/a/{{1..20}}' {line}"));
         let all = format!("{}{}", said.out, said.err);
         let seed = all
             .split_once("--seed ")
@@ -419,7 +439,7 @@ fn a_load_at_a_rate_prints_the_seed_that_repeats_it() {
     assert_eq!(same, seed);
     // A busy machine sends fewer of them.
     let sent = first.len().min(again.len());
-    assert!(sent > 0);
+    assert!(sent >= 40, "{sent}");
     assert_eq!(first[..sent], again[..sent]);
     let other = if seed == "7" { "8" } else { "7" };
     let (_, others) = load(&format!("--seed {other}"));
@@ -435,16 +455,19 @@ fn a_load_fails_if_its_condition_holds() {
         let short = "--get / --seconds 0.3 --warm-up 0 --users 3";
         project.run(&format!("load {} {short} {line}", running.1))
     };
-    let said = load("--fail-if 'p50 > 1ms' --fail-if 'rate > 1000000'");
-    // If other programs leave the generator no CPU, the run is invalid.
-    assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
-    let words = "failed by --fail-if p50 > 1.00 ms: it is ";
-    assert!(
-        said.out.contains(words) && !said.out.contains("--fail-if rate"),
-        "{said:?}"
-    );
-    let said = load("--fail-if 'p50 > 600s' --fail-if 'errors > 1 %'");
-    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    once_in_three(|| {
+        let said = load("--fail-if 'p50 > 1ms' --fail-if 'rate > 1000000'");
+        // If other programs leave the generator no CPU, the run is invalid.
+        assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
+        assert!(!said.out.contains("--fail-if rate"), "{said:?}");
+        let words = "failed by --fail-if p50 > 1.00 ms: it is ";
+        (said.out.contains(words), said)
+    });
+    // Without an answer to most requests, their latency may be any.
+    once_in_three(|| {
+        let said = load("--fail-if 'p50 > 600s' --fail-if 'errors > 1 %'");
+        (matches!(said.code, Some(0 | 3)), said)
+    });
     for (wrong, word) in [
         ("--fail-if 'p99 > 100'", "'p99 < 100ms'"),
         ("--fail-if p99", "neither < nor >"),
@@ -464,21 +487,24 @@ fn a_load_fails_if_its_condition_holds() {
 fn a_search_finds_a_rate_that_the_service_sustains() {
     let project = Project::new();
     let running = Running::start("--delay-ms 20");
-    let said = project.run(&format!(
-        "load {} --get / --find 'p90 < 200ms' --users 4 --at-most 20 --format json",
-        running.1
-    ));
-    assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
-    let value: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(value["schema"], "capacity/1");
-    assert_eq!(value["conditions"][0], "p90 < 200 ms");
-    let steps = value["steps"].as_array().unwrap();
-    assert!(!steps.is_empty());
-    for step in steps {
-        let (holds, rate) = (step["holds"] == true, step["rate"].as_f64().unwrap());
-        assert!(!holds || rate < 250.0, "{step}");
-        assert_eq!(holds, step["missed"].is_null(), "{step}");
-    }
+    once_in_three(|| {
+        let said = project.run(&format!(
+            "load {} --get / --find 'p90 < 200ms' --users 4 --at-most 20 --format json",
+            running.1
+        ));
+        assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
+        let value: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(value["schema"], "capacity/1");
+        assert_eq!(value["conditions"][0], "p90 < 200 ms");
+        let steps = value["steps"].as_array().unwrap();
+        for step in steps {
+            let (holds, rate) = (step["holds"] == true, step["rate"].as_f64().unwrap());
+            assert!(!holds || rate < 250.0, "{step}");
+            assert_eq!(holds, step["missed"].is_null(), "{step}");
+        }
+        // A very busy machine has no time for them.
+        (!steps.is_empty(), said)
+    });
     let report = fs::read_to_string(project.path("target/duel/capacity.html")).unwrap();
     assert!(report.contains("requests/s"));
     // It opens without a network.
@@ -494,11 +520,15 @@ fn a_stream_has_a_first_byte_and_times_between_its_events() {
     let project = Project::new();
     let url = events::start();
     let short = "--users 2 --warm-up 0 --stream --report out";
-    let said = project.run(&format!(
-        "load {url}/events {short} --seconds 1 --format json"
-    ));
-    // If other programs leave the generator no CPU, the run is invalid.
-    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    let said = once_in_three(|| {
+        let said = project.run(&format!(
+            "load {url}/events {short} --seconds 1 --format json"
+        ));
+        // If other programs leave the generator no CPU, the run is invalid.
+        assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+        let value: Value = serde_json::from_str(&said.out).unwrap();
+        (value["completed"] != 0, said)
+    });
     let value: Value = serde_json::from_str(&said.out).unwrap();
     let stream = &value["routes"][0]["stream"];
     let number = |key: &str| stream[key].as_u64().unwrap();
@@ -514,24 +544,20 @@ fn a_stream_has_a_first_byte_and_times_between_its_events() {
         (events * completed..=events * (completed + 2)).contains(&further),
         "{completed}: {stream}"
     );
-    if completed > 0 {
-        assert_eq!(stream["kind"], "event");
-        let first_ms = stream["first_byte"]["min_ms"].as_f64().unwrap();
-        assert!(first_ms > events::FIRST.as_secs_f64() * 999.0, "{stream}");
-        let all_ms = (events::FIRST + events::NEXT * events::FURTHER).as_secs_f64() * 999.0;
-        assert!(value["latency"]["min_ms"].as_f64().unwrap() > all_ms);
-    }
+    assert_eq!(stream["kind"], "event");
+    let first_ms = stream["first_byte"]["min_ms"].as_f64().unwrap();
+    assert!(first_ms > events::FIRST.as_secs_f64() * 999.0, "{stream}");
+    let all_ms = (events::FIRST + events::NEXT * events::FURTHER).as_secs_f64() * 999.0;
+    assert!(value["latency"]["min_ms"].as_f64().unwrap() > all_ms);
     let report = fs::read_to_string(project.path("out/load.html")).unwrap();
     assert!(
         report.contains("between events") && !report.contains("src=\"http"),
         "{report}"
     );
-    let said = project.run(&format!("load {url}/events {short} --seconds 0.5"));
-    told(
-        &said,
-        said.code.unwrap(),
-        &["first byte: median ", "longest "],
-    );
+    once_in_three(|| {
+        let said = project.run(&format!("load {url}/events {short} --seconds 0.5"));
+        (has(&said, &["first byte: median ", "longest "]), said)
+    });
     told(
         &project.run(&format!("load {url} {short} --find 'p99 < 1s'")),
         2,

@@ -1,8 +1,9 @@
 //! A project that has nothing to do with the workshop, its service, and all processes that ran for it.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -114,7 +115,19 @@ impl Project {
     }
 }
 
-pub(super) fn runs(pid: &str) -> bool {
+/// Returns whether a process has ended, or does within a minute.
+pub(super) fn ends(pid: &str) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while runs(pid) {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+
+fn runs(pid: &str) -> bool {
     let status = Command::new("ps")
         .args(["-o", "stat=", "-p", pid])
         .output()
@@ -128,19 +141,16 @@ pub(super) struct Running(Child, pub(super) String);
 
 impl Running {
     pub(super) fn start(options: &str) -> Self {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let child = Command::new(service())
-            .args(["--port", &port.to_string()])
+        let mut child = Command::new(service())
+            .args(["--port", "0"])
             .args(options.split_whitespace())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let address = format!("127.0.0.1:{port}");
-        while std::net::TcpStream::connect(&address).is_err() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Self(child, format!("http://{address}"))
+        let mut url = String::new();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        said.read_line(&mut url).unwrap();
+        Self(child, url.trim().to_owned())
     }
 }
 
@@ -155,13 +165,15 @@ impl Drop for Running {
 #[track_caller]
 pub(super) fn told(said: &Ran, code: i32, words: &[&str]) {
     assert_eq!(said.code, Some(code), "{said:?}");
-    let all = format!("{}{}", said.out, said.err).to_lowercase();
     for word in words {
-        assert!(
-            all.contains(&word.to_lowercase()),
-            "no `{word}` in {said:?}"
-        );
+        assert!(has(said, &[word]), "no `{word}` in {said:?}");
     }
+}
+
+/// Returns whether the output has these words, in upper or lower case.
+pub(super) fn has(said: &Ran, words: &[&str]) -> bool {
+    let all = format!("{}{}", said.out, said.err).to_lowercase();
+    words.iter().all(|word| all.contains(&word.to_lowercase()))
 }
 
 /// Checks that a comparison ran, and that its output has these words. Its verdict may be any on a busy machine. If

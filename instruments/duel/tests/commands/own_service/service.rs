@@ -64,6 +64,7 @@ fn main() {
         }
     }
     let listener = TcpListener::bind(format!("127.0.0.1:{port}")).expect("a free port");
+    println!("http://{}", listener.local_addr().expect("a port"));
     let service = Arc::new(service);
     for stream in listener.incoming() {
         let service = Arc::clone(&service);
