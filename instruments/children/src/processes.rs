@@ -438,7 +438,8 @@ mod tests {
             child.wait().unwrap();
             is_idle
         };
-        assert!(idle("read line"));
+        // On a busy machine a shell waits for a CPU until it has begun, and once it is woken.
+        assert!((0..3).any(|_| idle("read line")));
         assert!(!idle("while :; do :; done"));
         assert!(!CpuWanted::is_idle_since(None, std::process::id()));
     }
