@@ -316,6 +316,12 @@ mod tests {
         if cfg!(feature = "heap") {
             return;
         }
+        // Another test may give memory back at the same time.
+        assert!((0..3).any(|_| are_told_apart()));
+    }
+
+    #[cfg(target_env = "gnu")]
+    fn are_told_apart() -> bool {
         let seen = |until: &Until<'_>| take(&[], until).expect("this is Linux");
         let over = Until::new(Duration::ZERO, &|| true);
         let before = seen(&over);
@@ -325,13 +331,15 @@ mod tests {
         let pieces = std::hint::black_box(pieces);
         let kept = seen(&over);
         let more = |one: &Memory| one.live.expect("glibc").to / 1_000_000;
-        assert!(more(&kept) - more(&before) > 90, "{before:?} {kept:?}");
+        println!("{before:?} {kept:?}");
+        let is_kept = more(&kept) - more(&before) > 90;
         // The last one keeps the allocator from giving back what is below it.
         let last = std::hint::black_box(pieces.into_iter().last());
         let freed = seen(&over);
-        assert!(more(&kept) - more(&freed) > 90, "{kept:?} {freed:?}");
+        println!("{freed:?}");
+        let is_freed = more(&kept) - more(&freed) > 90;
         let cached = freed.cached.expect("glibc").to / 1_000_000;
-        assert!(cached > 50, "{freed:?}");
         drop(last);
+        is_kept && is_freed && cached > 50
     }
 }

@@ -23,7 +23,8 @@ static POOL: Semaphore = Semaphore::const_new(PERMITS);
 
 async fn report() -> &'static str {
     let permit = POOL.acquire().await;
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    // For so long that a user is back before its turn, also on a busy machine.
+    tokio::time::sleep(Duration::from_millis(200)).await;
     drop(permit);
     "rows"
 }
@@ -70,8 +71,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Ten users share two permits, so eight of ten requests wait for one at any time, whatever the machine does. Profiles
-/// and a look are taken meanwhile.
+/// Ten users share two permits, so eight of ten requests wait for one at any time. Profiles and a look are taken meanwhile.
 #[test]
 fn a_pool_that_is_too_small_has_its_share_of_the_seconds_beside_other_instruments() {
     let (_runtime, own, admin) = service(
@@ -93,7 +93,9 @@ fn a_pool_that_is_too_small_has_its_share_of_the_seconds_beside_other_instrument
             assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         }
         let metrics = wait_for(admin, |metrics| {
-            value(metrics, "route_wait_samples_total") >= 150.0 && seconds(metrics, "limit") > 0.0
+            value(metrics, "route_wait_samples_total") >= 150.0
+                && seconds(metrics, "limit") > 0.0
+                && value(metrics, "request_poll_delay_seconds_count") > 0.0
         });
         running.store(false, Relaxed);
         for user in users {
@@ -106,10 +108,6 @@ fn a_pool_that_is_too_small_has_its_share_of_the_seconds_beside_other_instrument
     // points, and five of them are a failure in a million.
     let share = pool / (pool + timer);
     assert!((share - 0.8).abs() < 0.2, "{share}: {metrics}");
-    assert!(
-        value(&metrics, "request_poll_delay_seconds_count") > 0.0,
-        "{metrics}"
-    );
     for line in metrics
         .lines()
         .filter(|line| line.starts_with("# HELP route_wait"))

@@ -74,8 +74,19 @@ impl Service {
 
     /// Waits for an incident of this kind whose evidence was taken, and whose sentences contain `part`.
     fn incident(&self, kind: &str, part: &str) -> Value {
-        let end = Instant::now() + Duration::from_secs(100);
+        self.incident_of(|| (), kind, part)
+    }
+
+    /// Does the same, and makes what it is about again and again, at most each ten seconds. On a busy machine the service
+    /// may lack a CPU for the first, or the look at its threads come too late.
+    fn incident_of(&self, make: impl Fn(), kind: &str, part: &str) -> Value {
+        let end = Instant::now() + Duration::from_secs(150);
+        let mut made = None;
         loop {
+            if made.is_none_or(|made: Instant| made.elapsed() > Duration::from_secs(10)) {
+                make();
+                made = Some(Instant::now());
+            }
             let answer = ask(self.admin, "/debug/incidents?format=json");
             let all: Value = serde_json::from_slice(&answer.body).expect("JSON");
             let all = all.as_array().expect("an array");
@@ -87,6 +98,12 @@ impl Service {
             assert!(Instant::now() < end, "no {kind} with {part} in {all:?}");
             thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// Waits for an incident of a worker that [`stalls`] holds.
+    fn stall(&self) -> Value {
+        let stall = || drop(ask(self.own, "/stall"));
+        self.incident_of(stall, "late", "incidents::stalls")
     }
 }
 
@@ -127,8 +144,7 @@ async fn stalls() -> &'static str {
 fn a_stall_is_recorded_while_it_lasts_with_its_line() {
     let _alone = ALONE.lock();
     let service = Service::start(Incidents::new(), |app| app.route("/stall", get(stalls)));
-    ask(service.own, "/stall");
-    let incident = service.incident("late", "incidents::stalls");
+    let incident = service.stall();
     assert!(
         incident["sentences"]
             .to_string()
@@ -164,15 +180,23 @@ fn a_stall_is_recorded_while_it_lasts_with_its_line() {
 #[test]
 fn a_look_sees_requests_while_the_evidence_of_an_incident_is_taken() {
     let _alone = ALONE.lock();
-    let service = Service::start(Incidents::new(), |app| app.route("/stall", get(stalls)));
-    let _request = service.send("/stall");
+    let service = Service::start(Incidents::new(), |app| {
+        app.route("/stall", get(stalls))
+            .route("/hang", get(std::future::pending::<()>))
+    });
+    let _hang = service.send("/hang");
+    let mut requests = Vec::new();
     // It is listed before its evidence is complete.
     let end = Instant::now() + Duration::from_secs(100);
-    while ask(service.admin, "/debug/incidents?format=json")
-        .text()
-        .trim()
-        == "[]"
-    {
+    for look in 0_u32.. {
+        // The machine may have had no CPU for the one before.
+        if look.is_multiple_of(500) {
+            requests.push(service.send("/stall"));
+        }
+        let incidents = ask(service.admin, "/debug/incidents?format=json").text();
+        if incidents.trim() != "[]" {
+            break;
+        }
         assert!(Instant::now() < end, "no incident");
         thread::sleep(Duration::from_millis(20));
     }
@@ -194,8 +218,7 @@ fn an_incident_during_a_look_has_its_stacks_and_waits() {
     let admin = service.admin;
     let look = thread::spawn(move || ask(admin, "/debug/look?seconds=8&format=json").text());
     thread::sleep(Duration::from_millis(500));
-    ask(service.own, "/stall");
-    let incident = service.incident("late", "incidents::stalls");
+    let incident = service.stall();
     let sentences = incident["sentences"].to_string();
     assert!(!sentences.contains("is being taken"), "{incident}");
     let stacks = incident["stacks"].to_string();
@@ -223,22 +246,25 @@ async fn deadlocks() -> &'static str {
 #[test]
 fn a_deadlock_is_one_incident_that_goes_on() {
     let _alone = ALONE.lock();
-    let service = Service::start(Incidents::new(), |app| {
-        app.route("/deadlock", get(deadlocks))
+    // An incident is looked at once, and a busy machine may leave that look too few moments.
+    common::once_in_three(|| {
+        let service = Service::start(Incidents::new(), |app| {
+            app.route("/deadlock", get(deadlocks))
+        });
+        let account = ACCOUNT.lock();
+        let _request = service.send("/deadlock");
+        let incident = service.incident("late", "incidents::deadlocks");
+        assert_eq!(incident["ongoing"], true, "{incident}");
+        assert!(
+            log_text().contains("incidents::deadlocks"),
+            "{}",
+            log_text()
+        );
+        // The other tests share the process.
+        drop(account);
+        let says = incident["sentences"].to_string();
+        (says.contains("Probable deadlock"), incident)
     });
-    let account = ACCOUNT.lock();
-    let _request = service.send("/deadlock");
-    let incident = service.incident("late", "incidents::deadlocks");
-    assert_eq!(incident["ongoing"], true, "{incident}");
-    let says = incident["sentences"].to_string();
-    assert!(says.contains("Probable deadlock"), "{incident}");
-    assert!(
-        log_text().contains("incidents::deadlocks"),
-        "{}",
-        log_text()
-    );
-    // The other tests share the process.
-    drop(account);
 }
 
 #[test]
@@ -250,8 +276,8 @@ fn a_p99_over_the_limit_is_recorded_with_the_limit() {
     let incidents = Incidents::new().p99_limit(Duration::from_millis(5));
     let service = Service::start(incidents, |app| app.route("/slow", get(slow)));
     // One of sixteen is timed, and a hundred are judged.
-    ask_often(service.own, "/slow", 2_000);
-    let incident = service.incident("latency", "GET /slow");
+    let load = || ask_often(service.own, "/slow", 2_000);
+    let incident = service.incident_of(load, "latency", "GET /slow");
     let says = incident["sentences"][0].as_str().expect("a sentence");
     assert!(
         says.starts_with("The p99 of GET /slow was ") && says.ends_with("its limit is 5.0 ms."),
@@ -271,7 +297,8 @@ fn requests_that_hang_are_recorded_with_what_they_wait_for() {
     }
     let _alone = ALONE.lock();
     let incidents = Incidents::new()
-        .p99_limit(Duration::from_millis(500))
+        // So long that requests that do not hang stay below it, also on a busy machine.
+        .p99_limit(Duration::from_secs(2))
         .without_stacks();
     let service = Service::start(incidents, |app| app.route("/wait", get(waits)));
     ask_often(service.own, "/wait", 2_000);
@@ -279,7 +306,7 @@ fn requests_that_hang_are_recorded_with_what_they_wait_for() {
     let _hang: Vec<_> = (0..160).map(|_| service.send("/wait")).collect();
     let incident = service.incident("latency", "of the requests in flight were in");
     let says = incident["sentences"][0].as_str().expect("a sentence");
-    assert!(says.contains("longer than 500 ms"), "{incident}");
+    assert!(says.contains("longer than 2000 ms"), "{incident}");
     assert!(
         incident["waits"].to_string().contains("Mutex"),
         "{incident}"

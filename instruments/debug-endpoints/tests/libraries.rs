@@ -20,7 +20,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use common::ask;
+use common::{ask, ask_until};
 use debug_endpoints::DebugEndpoints;
 
 /// Variable with the library's path, in the process that is the service.
@@ -96,8 +96,11 @@ fn serve(library: &Path) {
     }
     IS_OVER.store(true, Relaxed);
     cutting.join().expect("it ended");
-    let threads = ask(admin, "/debug/threads?seconds=0.1&all=true&idle=true").text();
-    assert!(threads.contains("_Unwind_Backtrace"), "{threads}");
+    ask_until(
+        admin,
+        "/debug/threads?seconds=0.1&all=true&idle=true",
+        |threads| threads.text().contains("_Unwind_Backtrace"),
+    );
 }
 
 type Unwinds = unsafe extern "C" fn(Waits, *mut libc::c_void) -> i32;

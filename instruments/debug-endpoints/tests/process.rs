@@ -5,11 +5,12 @@
 mod common;
 
 use std::hint::black_box;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use common::{Answer, ask, samples_of, status};
+use common::{Answer, ask, ask_until, once_in_three, samples_of, status, wait_until};
 use debug_endpoints::DebugEndpoints;
 
 /// Lock for the tests, which look at the whole process.
@@ -69,35 +70,24 @@ fn a_profile_has_the_threads_that_compute_and_leaves_memory_signals_and_threads_
         "{kib} KiB more, before anybody asked for a profile"
     );
     let busy = [Busy::begin("first"), Busy::begin("second")];
-    let first = ask(admin, PROFILE);
-    assert_eq!(first.status, 200, "{}", first.text());
-    for thread in ["first;", "second;"] {
-        let samples = samples_of(&first, thread);
-        assert!(samples > 0, "no sample of {thread} in {}", first.text());
-    }
-    let named = samples_of(&first, "process::computes_here");
-    let all = samples_of(&first, "");
-    assert!(
-        named * 2 > all,
-        "{named} of {all}: {}{}",
-        first.head,
-        first.text()
-    );
-    assert!(
-        first.text().contains("std::thread"),
-        "callers are missing: {}",
-        first.text()
-    );
+    // On a busy machine a thread may get no CPU for half a second, or hardly any.
+    ask_until(admin, PROFILE, |first| {
+        assert_eq!(first.status, 200, "{}", first.text());
+        let named = samples_of(first, "process::computes_here");
+        let has_both = ["first;", "second;"].map(|thread| samples_of(first, thread) > 0);
+        let has_callers = first.text().contains("std::thread");
+        has_both == [true, true] && named * 2 > samples_of(first, "") && has_callers
+    });
     let threads = status("Threads:", 10);
     let resident = status("VmRSS:", 10);
     for _ in 0..5 {
         assert_eq!(ask(admin, PROFILE).status, 200);
     }
-    assert_eq!(status("Threads:", 10), threads);
+    wait_until("no thread is left", || status("Threads:", 10) <= threads);
     let more = status("VmRSS:", 10).saturating_sub(resident);
     assert!(more < 20 * 1024, "{more} KiB more after five profiles");
     // A signal that is handled or ignored would be inherited by programs that the service starts.
-    assert!(!is_handled(libc::SIGPROF));
+    wait_until("no handler is left", || !is_handled(libc::SIGPROF));
     assert_eq!(status("SigIgn:", 16) >> (libc::SIGPROF - 1) & 1, 0);
     drop(busy);
 }
@@ -181,13 +171,26 @@ impl Drop for OwnProfiler {
     }
 }
 
-/// Waits until a profile of these endpoints handles its signal.
-fn wait_for_a_profile() {
-    let patience = Instant::now() + Duration::from_secs(30);
-    while !is_handled(libc::SIGPROF) {
-        assert!(Instant::now() < patience, "no profile begins");
-        std::thread::sleep(Duration::from_millis(1));
+/// Takes a profile of some seconds, and runs `meanwhile` once it handles its signal. A machine that stands still may let a
+/// profile pass before.
+fn profile_with<Made>(
+    admin: SocketAddr,
+    seconds: u32,
+    meanwhile: impl Fn() -> Made,
+) -> (Answer, Made) {
+    for _ in 0..3 {
+        wait_until("no handler is left", || !is_handled(libc::SIGPROF));
+        let path = format!("/debug/pprof/profile?seconds={seconds}&format=folded");
+        let profile = std::thread::spawn(move || ask(admin, &path));
+        while !is_handled(libc::SIGPROF) && !profile.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if !profile.is_finished() {
+            let made = meanwhile();
+            return (profile.join().expect("answered"), made);
+        }
     }
+    panic!("no profile begins");
 }
 
 #[test]
@@ -196,19 +199,16 @@ fn a_profiler_that_the_service_begins_during_a_profile_outlives_it() {
     let admin = DebugEndpoints::new()
         .listen("127.0.0.1:0")
         .expect("a free port");
-    let profile =
-        std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=2&format=folded"));
-    wait_for_a_profile();
-    let own = OwnProfiler::begin(libc::SIGPROF, libc::ITIMER_PROF.unsigned_abs());
-    let profile = profile.join().expect("answered");
-    assert_eq!(profile.status, 200, "{}", profile.text());
-    assert!(
-        profile.head.contains("began its own profiler"),
-        "{}",
-        profile.head
-    );
-    assert!(own.samples(), "its handler is gone");
-    drop(own);
+    once_in_three(|| {
+        let (profile, own) = profile_with(admin, 2, || {
+            OwnProfiler::begin(libc::SIGPROF, libc::ITIMER_PROF.unsigned_abs())
+        });
+        assert_eq!(profile.status, 200, "{}", profile.text());
+        assert!(own.samples(), "its handler is gone");
+        drop(own);
+        let is_told = profile.head.contains("began its own profiler");
+        (is_told, profile.head)
+    });
     assert_eq!(ask(admin, PROFILE).status, 200);
 }
 
@@ -223,12 +223,13 @@ fn profilers_by_other_signals_sample_during_a_profile_and_after_it() {
         (libc::SIGALRM, libc::ITIMER_REAL),
     ] {
         let own = OwnProfiler::begin(signal, timer.unsigned_abs());
-        let profile = std::thread::spawn(move || ask(admin, PROFILE));
-        wait_for_a_profile();
-        assert!(own.samples(), "no signal {signal} during a profile");
-        let profile = profile.join().expect("answered");
-        assert_eq!(profile.status, 200, "{}", profile.text());
-        assert!(samples_of(&profile, "process::computes_here") > 0);
+        once_in_three(|| {
+            let (profile, has_samples) = profile_with(admin, 1, || own.samples());
+            assert!(has_samples, "no signal {signal} during a profile");
+            assert_eq!(profile.status, 200, "{}", profile.text());
+            let samples = samples_of(&profile, "process::computes_here");
+            (samples > 0, profile)
+        });
         assert!(own.samples(), "no signal {signal} after a profile");
     }
 }
@@ -339,22 +340,17 @@ fn profile_of(orders: Orders) -> Answer {
     profile
 }
 
-/// Asserts that a thread is in the profile for most of the CPU time that is not idle, and returns the head of the answer.
-fn seen(profile: &Answer, thread: &str) -> String {
-    let of_thread = samples_of(profile, thread);
-    let busy = samples_of(profile, "") - samples_of(profile, "[idle]");
-    assert!(
-        of_thread * 2 > busy,
-        "{of_thread} of {busy} are {thread}: {}{}",
-        profile.head,
-        profile.text()
-    );
-    assert!(
-        samples_of(profile, "process::burns_in_c") * 2 > of_thread,
-        "no names: {}",
-        profile.text()
-    );
-    profile.head.clone()
+/// Asserts that a thread is in a profile for most of the CPU time that is not idle, and returns the head of the answer. The
+/// thread may get no CPU for the two seconds.
+fn seen(profile: impl Fn() -> Answer, thread: &str) -> String {
+    let seen = once_in_three(|| {
+        let profile = profile();
+        let of_thread = samples_of(&profile, thread);
+        let busy = samples_of(&profile, "") - samples_of(&profile, "[idle]");
+        let named = samples_of(&profile, "process::burns_in_c");
+        (of_thread * 2 > busy && named * 2 > of_thread, profile)
+    });
+    seen.head
 }
 
 const LARGE: usize = 1 << 20;
@@ -370,13 +366,13 @@ fn a_thread_whose_small_stack_is_half_full_survives_a_profile_and_is_in_it() {
             ..Orders::default()
         })
     };
-    let head = seen(&small(16 << 10), "little;");
+    let head = seen(|| small(16 << 10), "little;");
     assert!(
         head.contains(STOPPED) && head.contains("instead: little."),
         "{head}"
     );
     // One with room gets the signal.
-    let head = seen(&small(LARGE), "little;");
+    let head = seen(|| small(LARGE), "little;");
     assert!(!head.contains(STOPPED), "{head}");
 }
 
@@ -390,9 +386,9 @@ fn a_thread_with_a_small_alternate_stack_survives_a_profile_and_is_in_it() {
             ..Orders::default()
         })
     };
-    let head = seen(&with(4096), "alternate;");
+    let head = seen(|| with(4096), "alternate;");
     assert!(head.contains("instead: alternate."), "{head}");
-    let head = seen(&with(64 << 10), "alternate;");
+    let head = seen(|| with(64 << 10), "alternate;");
     assert!(!head.contains(STOPPED), "{head}");
 }
 
@@ -415,13 +411,15 @@ fn a_thread_that_blocks_the_signal_is_in_the_profile() {
         (&[libc::SIGPROF], true),
         (&[libc::SIGALRM], false),
     ] {
-        let profile = profile_of(Orders {
-            name: "de\u{1b}äf\0".as_bytes(),
-            stack: LARGE,
-            blocks,
-            ..Orders::default()
-        });
-        let head = seen(&profile, "de\\u001bäf;");
+        let profile = || {
+            profile_of(Orders {
+                name: "de\u{1b}äf\0".as_bytes(),
+                stack: LARGE,
+                blocks,
+                ..Orders::default()
+            })
+        };
+        let head = seen(profile, "de\\u001bäf;");
         assert_eq!(head.contains("instead: de\\u001bäf."), is_stopped, "{head}");
     }
     // No signal is left that would end the service now.
@@ -436,9 +434,11 @@ fn names_of_threads_move_nothing_in_a_terminal() {
         .expect("a free port");
     let busy = Busy::begin("\u{1b}[2J\u{202e}gone");
     for path in [PROFILE, "/debug/threads?seconds=0.2&idle=true"] {
-        let text = ask(admin, path).text();
-        assert!(text.contains("\\u001b[2J\\u202egone"), "{path}: {text}");
-        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{path}: {text:?}");
+        ask_until(admin, path, |answer| {
+            let text = answer.text();
+            assert!(!text.contains(['\u{1b}', '\u{202e}']), "{path}: {text:?}");
+            text.contains("\\u001b[2J\\u202egone")
+        });
     }
     drop(busy);
 }
@@ -460,10 +460,10 @@ fn threads_whose_names_are_no_text_are_shown() {
         "/debug/pprof/profile?seconds=1&format=folded",
         "/debug/threads?seconds=0.5",
     ] {
-        let text = ask(admin, path).text();
-        for name in ["работни\u{fffd};", "tail\u{fffd};"] {
-            assert!(text.contains(name), "no {name} in {path}: {text}");
-        }
+        ask_until(admin, path, |answer| {
+            let text = answer.text();
+            text.contains("работни\u{fffd};") && text.contains("tail\u{fffd};")
+        });
     }
     drop((cut, other));
 }
@@ -474,11 +474,9 @@ fn threads_that_begin_during_a_profile_are_in_it() {
     let admin = DebugEndpoints::new()
         .listen("127.0.0.1:0")
         .expect("a free port");
-    let profile =
-        std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=3&format=folded"));
-    wait_for_a_profile();
-    let late = Busy::begin("late");
-    let profile = profile.join().expect("answered");
-    drop(late);
-    assert!(samples_of(&profile, "late;") > 0, "{}", profile.text());
+    once_in_three(|| {
+        let (profile, late) = profile_with(admin, 3, || Busy::begin("late"));
+        drop(late);
+        (samples_of(&profile, "late;") > 0, profile)
+    });
 }

@@ -92,18 +92,25 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
     });
     let load = Load::on(own);
     let mut deepest = 0;
-    for round in 0..rounds {
+    let mut has_waits = false;
+    for round in 0..rounds * 10 {
+        // On a busy machine a tenth of a second may have no sample at all.
+        if round >= rounds && deepest > 15 && has_waits {
+            break;
+        }
         // Ask for both at once, as a collector does. Every other time, the client of the second hangs up.
         let waits = std::thread::spawn(move || {
             if round % 2 == 0 {
                 let waits = ask_until_free(admin, "/debug/pprof/await?seconds=0.1&captures=2000");
-                assert_eq!(waits.status, 200, "{}", waits.text());
+                assert!(matches!(waits.status, 200 | 404), "{}", waits.text());
+                waits.status == 200
             } else {
                 let mut stream = TcpStream::connect(admin).expect("it listens");
                 stream
                     .write_all(b"GET /debug/await?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     .expect("sent");
                 std::thread::sleep(Duration::from_millis(5));
+                false
             }
         });
         let cpu = "/debug/pprof/profile?seconds=0.1&frequency=250&format=folded";
@@ -117,7 +124,7 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
         });
         let depths = of_handler.map(|stack| stack.split(';').count());
         deepest = depths.max().unwrap_or(0).max(deepest);
-        waits.join().expect("both were taken");
+        has_waits |= waits.join().expect("both were taken");
         if cfg!(feature = "heap") {
             let heap = ask_until_free(admin, "/debug/heap?seconds=0.05");
             assert_eq!(heap.status, 200, "{}", heap.text());
@@ -127,6 +134,7 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
         deepest > 15,
         "no full stack from the runtime to the handler"
     );
+    assert!(has_waits, "no profile of waits");
     load.end();
     assert_eq!(ask(own, "/").status, 200);
 }

@@ -14,7 +14,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, StatusCode};
 use axum::routing::get;
-use common::ask;
+use common::{Answer, ask, once_in_three};
 use debug_endpoints::DebugEndpoints;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -73,24 +73,34 @@ fn started(
     (runtime, admin)
 }
 
-/// Asserts that the tail of `GET /item` is at a place with `name`, which the rest and the mean of all requests lack.
-fn assert_tail(admin: SocketAddr, name: &str) -> Value {
-    let answer = ask(
-        admin,
-        "/debug/look?seconds=4&tail=99&captures=500&format=json",
-    );
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let tail: Value = serde_json::from_str(&answer.text()).expect("JSON");
-    let routes = tail["routes"].as_array().expect("routes");
-    let item = routes.iter().find(|route| route["route"] == "GET /item");
-    let item = item.unwrap_or_else(|| panic!("{tail}")).clone();
-    assert_eq!(item["finding"], "tail", "{item}");
+/// Asserts that the tail of `GET /item` is at a place with `name`, which the rest and the mean of all requests lack, and
+/// that `is_right` for it. A machine that stands still makes requests slow at any place, and may leave too few of them.
+fn assert_tail(admin: SocketAddr, name: &str, is_right: impl Fn(&Value) -> bool) {
+    once_in_three(|| {
+        let answer = ask(
+            admin,
+            "/debug/look?seconds=4&tail=99&captures=500&format=json",
+        );
+        let tail: Value = serde_json::from_str(&answer.text()).unwrap_or_default();
+        (is_tail(admin, &tail, name, &is_right), answer)
+    });
+}
+
+fn is_tail(
+    admin: SocketAddr,
+    tail: &Value,
+    name: &str,
+    is_right: &impl Fn(&Value) -> bool,
+) -> bool {
+    let mut routes = tail["routes"].as_array().into_iter().flatten();
+    let Some(item) = routes.find(|route| route["route"] == "GET /item") else {
+        return false;
+    };
     let first = &item["places"][0];
-    let place = first["place"].as_str().expect("a place");
-    assert!(place.contains(name), "{item}");
-    let share = |key: &str| first[key].as_f64().expect("a share");
-    assert!(share("slowest_share") > 0.5, "{item}");
-    assert!(share("rest_share") < 0.3, "{item}");
+    let place = first["place"].as_str().unwrap_or_default();
+    if item["finding"] != "tail" || !place.contains(name) || !is_right(item) {
+        return false;
+    }
     let text = tail["text"].as_str().expect("text");
     assert!(
         text.contains("GET /item: p99 ") && text.contains(place),
@@ -107,8 +117,8 @@ fn assert_tail(admin: SocketAddr, name: &str) -> Value {
     let places = summary["places"].as_array().expect("places");
     let most = places.iter().find(|place| place["route"] == "GET /item");
     let most = &most.expect("the route was seen")["frames"];
-    assert_ne!(*most, first["frames"], "{summary}");
-    item
+    let share = |key: &str| first[key].as_f64().expect("a share");
+    share("slowest_share") > 0.5 && share("rest_share") < 0.3 && *most != first["frames"]
 }
 
 async fn work() -> &'static str {
@@ -135,9 +145,10 @@ fn a_lock_that_a_rare_writer_holds() {
         routes.with_state(Arc::default())
     };
     let (_runtime, admin) = started(2, routes, Some("/update"));
-    let item = assert_tail(admin, "read_catalogue");
-    let let_go_by = item["places"][0]["let_go_by"].to_string();
-    assert!(let_go_by.contains("write_catalogue"), "{item}");
+    assert_tail(admin, "read_catalogue", |item| {
+        let let_go_by = item["places"][0]["let_go_by"].to_string();
+        let_go_by.contains("write_catalogue")
+    });
 }
 
 #[test]
@@ -163,7 +174,7 @@ fn a_pool_that_a_report_drains() {
         routes.with_state(Arc::new(Semaphore::new(CONNECTIONS as usize)))
     };
     let (_runtime, admin) = started(2, routes, Some("/report"));
-    assert_tail(admin, "take_connection");
+    assert_tail(admin, "take_connection", |_| true);
 }
 
 #[test]
@@ -182,8 +193,9 @@ fn a_burst_of_cpu_time_on_a_worker_thread() {
             .route("/report", get(report))
     };
     let (_runtime, admin) = started(1, routes, Some("/report"));
-    let item = assert_tail(admin, "(ready");
-    assert_eq!(item["places"][0]["meanwhile"], "GET /report", "{item}");
+    assert_tail(admin, "(ready", |item| {
+        item["places"][0]["meanwhile"] == "GET /report"
+    });
 }
 
 #[test]
@@ -204,7 +216,7 @@ fn a_retry() {
     }
     let _alone = ALONE.lock();
     let (_runtime, admin) = started(2, || Router::new().route("/item", get(item)), None);
-    assert_tail(admin, "back_off");
+    assert_tail(admin, "back_off", |_| true);
 }
 
 #[test]
@@ -231,7 +243,7 @@ fn a_periodic_flush() {
         Router::new().route("/item", get(item)).with_state(log)
     };
     let (_runtime, admin) = started(2, routes, None);
-    assert_tail(admin, "write_log");
+    assert_tail(admin, "write_log", |_| true);
 }
 
 #[test]
@@ -271,7 +283,15 @@ fn a_tail_comes_as_stacks_and_as_a_picture_or_says_what_it_lacks() {
     );
     assert!(few.text().contains("10000 are needed"), "{}", few.text());
 
-    let folded = ask(admin, "/debug/await?seconds=3&tail=99&captures=500");
+    // In three seconds a busy machine may have too few requests.
+    let tail = |format: &str| -> Answer {
+        once_in_three(|| {
+            let path = format!("/debug/await?seconds=3&tail=99&captures=500{format}");
+            let answer = ask(admin, &path);
+            (answer.status != 404, answer)
+        })
+    };
+    let folded = tail("");
     assert_eq!(folded.status, 200, "{}", folded.text());
     assert!(folded.text().contains("GET /item;"), "{}", folded.text());
     let note = folded.head.lines().find(|line| line.starts_with("x-note"));
@@ -279,10 +299,7 @@ fn a_tail_comes_as_stacks_and_as_a_picture_or_says_what_it_lacks() {
     assert!(note.contains("that began before"), "{note}");
     assert!(note.contains("too few requests or samples: 1"), "{note}");
 
-    let drawn = ask(
-        admin,
-        "/debug/await?seconds=3&tail=99&captures=500&format=svg",
-    );
+    let drawn = tail("&format=svg");
     if cfg!(feature = "flamegraph") {
         assert_eq!(drawn.status, 200, "{}", drawn.text());
         assert!(

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex as Lock};
 use std::time::Duration;
 
 use axum::Router;
-use common::{Answer, ask};
+use common::{Answer, ask, ask_until, wait_until};
 use debug_endpoints::DebugEndpoints;
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
@@ -40,12 +40,14 @@ fn service() -> Option<(Runtime, SocketAddr)> {
     let (runtime, _, admin) = common::service(DebugEndpoints::new, |_| Router::new());
     let ids = Arc::new(Mutex::new(Vec::new()));
     runtime.spawn(keep(ids.clone()));
-    std::thread::sleep(Duration::from_millis(200));
+    wait_until("a task holds the lock", || ids.try_lock().is_err());
     for _ in 0..WAITERS {
         runtime.spawn(wait(ids.clone()));
     }
-    std::thread::sleep(Duration::from_millis(200));
-    let answer = ask(admin, "/debug/tasks");
+    let waits = format!("{WAITERS} tasks wait for a lock at ");
+    let answer = ask_until(admin, "/debug/tasks", |answer| {
+        answer.status == 501 || answer.text().contains(&waits)
+    });
     if answer.status == 501 {
         let text = answer.text();
         assert!(

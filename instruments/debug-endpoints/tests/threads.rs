@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use common::ask;
+use common::{ask, ask_until};
 use debug_endpoints::DebugEndpoints;
 use tokio::runtime::Runtime;
 
@@ -89,7 +89,7 @@ fn send(address: SocketAddr, path: &str) -> TcpStream {
 
 /// Returns the line of a profile that has all of these parts; profiles are taken until there is one.
 fn line_with(admin: SocketAddr, parts: &[&str]) -> String {
-    let patience = Instant::now() + Duration::from_secs(30);
+    let patience = Instant::now() + Duration::from_secs(60);
     loop {
         let folded = ask(admin, "/debug/threads?seconds=0.3").text();
         let mut lines = folded.lines();
@@ -250,12 +250,11 @@ fn a_blocking_call_is_found_with_the_handler_that_makes_it_and_the_role_of_its_t
         line_with(admin, &[&format!("{role};{state}"), function]);
         let folded = ask(admin, "/debug/threads/last").text();
         assert!(!folded.contains("(idle"), "{folded}");
-        let idle = ask(admin, "/debug/threads/last?idle=true").text();
-        // One of two workers, in no call that could be interrupted or in its park.
-        assert!(
-            idle.contains("(idle: parked worker)") || idle.contains("(idle: epoll_wait)"),
-            "{idle}"
-        );
+        // One of two workers, in no call that could be interrupted or in its park, once it gets there.
+        ask_until(admin, "/debug/threads?seconds=0.3&idle=true", |idle| {
+            let idle = idle.text();
+            idle.contains("(idle: parked worker)") || idle.contains("(idle: epoll_wait)")
+        });
         end();
         request.peek(&mut [0]).expect("an answer");
     }
@@ -297,12 +296,11 @@ fn blocking_threads_that_queue_for_a_lock_are_told_with_who_is_past_it() {
     });
     let requests: Vec<_> = (0..4).map(|_| send(own, "/row")).collect();
     line_with(admin, &["blocking thread;(blocked in futex)", "read_row"]);
-    let look = ask(admin, "/debug/look?seconds=2").text();
-    assert!(look.contains("for a lock at threads::read_row"), "{look}");
-    assert!(
-        look.contains("One past it is in clock_nanosleep at threads::"),
-        "{look}"
-    );
+    ask_until(admin, "/debug/look?seconds=2", |look| {
+        let look = look.text();
+        look.contains("for a lock at threads::read_row")
+            && look.contains("One past it is in clock_nanosleep at threads::")
+    });
     TURN.fetch_add(1, Relaxed);
     for request in requests {
         request.peek(&mut [0]).expect("an answer");
@@ -353,12 +351,11 @@ fn where_calls_are_forbidden_there_are_names_states_and_calls_and_the_reason() {
                 std::hint::black_box((0..1000_u64).sum::<u64>());
             }
         });
-        let head = ask(admin, "/debug/pprof/profile?seconds=1").head;
+        ask_until(admin, "/debug/pprof/profile?seconds=1", |profile| {
+            let head = &profile.head;
+            head.contains("the system does not allow process_vm_readv")
+        });
         IS_OVER.store(true, Relaxed);
-        assert!(
-            head.contains("the system does not allow process_vm_readv"),
-            "{head}"
-        );
     }
 }
 

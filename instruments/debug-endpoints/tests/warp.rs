@@ -25,9 +25,12 @@ async fn requests_of_a_warp_service_are_told_apart_by_method_and_path() -> Resul
         .service(warp::service(routes));
     let request = axum::http::Request::get("/read").body(String::new());
     let waiting = tokio::spawn(service.oneshot(request.map_err(Error::other)?));
-    let answer = spawn_blocking(move || common::ask(address, "/debug/await?seconds=0.3")).await?;
-    let folded = answer.text();
-    assert!(folded.starts_with("GET /read;"), "{folded}");
+    let asked = spawn_blocking(move || {
+        common::ask_until(address, "/debug/await?seconds=0.3", |folded| {
+            folded.text().starts_with("GET /read;")
+        })
+    });
+    asked.await?;
     waiting.abort();
     Ok(())
 }

@@ -3,10 +3,12 @@
 
 pub(crate) mod schema;
 
+use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use debug_endpoints::DebugEndpoints;
@@ -55,20 +57,50 @@ pub(crate) fn service(
 
 /// Begins two tasks that wait for each other's lock for ever, and returns once they do.
 pub(crate) fn deadlock(runtime: &Runtime) {
+    static MET: AtomicUsize = AtomicUsize::new(0);
     async fn transfer(from: Arc<Mutex<u64>>, to: Arc<Mutex<u64>>, meet: Arc<Barrier>) {
         let debited = from.lock().await;
         meet.wait().await;
+        MET.fetch_add(1, Ordering::Relaxed);
         let credited = to.lock().await;
         drop((debited, credited));
     }
     let (one, other) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(2)));
     let meet = Arc::new(Barrier::new(2));
+    let met = MET.load(Ordering::Relaxed) + 2;
     runtime.spawn(transfer(one.clone(), other.clone(), meet.clone()));
     runtime.spawn(transfer(other, one, meet));
     // Once both have the first lock, they have no other place to go to.
+    wait_until("two tasks have met", || MET.load(Ordering::Relaxed) == met);
     std::thread::sleep(Duration::from_millis(200));
 }
 
+/// Waits for a condition, for at most a minute.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < patience, "it never came that {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Tries up to three times what a machine that stands still for a moment can spoil, and returns what was seen once it was
+/// not. A fault spoils each attempt. An attempt asserts what the machine cannot touch.
+#[track_caller]
+pub(crate) fn once_in_three<Seen: Debug>(attempt: impl Fn() -> (bool, Seen)) -> Seen {
+    let mut spoilt = Vec::new();
+    while spoilt.len() < 3 {
+        let (is_right, seen) = attempt();
+        if is_right {
+            return seen;
+        }
+        spoilt.push(seen);
+    }
+    panic!("not once in three times: {spoilt:?}");
+}
+
+#[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -83,6 +115,24 @@ impl Answer {
 
 pub(crate) fn ask(address: SocketAddr, path: &str) -> Answer {
     ask_as(address, path, &[("Host", "127.0.0.1:6060")])
+}
+
+/// Asks until the answer is right, for at most a minute: a profile of some tenths of a second may lack what a machine that
+/// stands still did not run.
+#[track_caller]
+pub(crate) fn ask_until(
+    address: SocketAddr,
+    path: &str,
+    is_right: impl Fn(&Answer) -> bool,
+) -> Answer {
+    let patience = Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = ask(address, path);
+        if is_right(&answer) {
+            return answer;
+        }
+        assert!(Instant::now() < patience, "{path}: {}", answer.text());
+    }
 }
 
 pub(crate) fn ask_as(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Answer {
