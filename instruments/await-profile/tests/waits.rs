@@ -58,14 +58,28 @@ where
     profile_of_prepared(async || (), |()| request())
 }
 
+/// Takes profiles up to three times until all are right. A runtime that stands still answers no sample, and on a busy machine
+/// requests are slow where they do not wait. A fault shows each time.
+#[track_caller]
+fn once_in_three(profiles: impl Fn() -> Vec<Profile>, is_right: impl Fn(&Profile) -> bool) {
+    let mut wrong = Vec::new();
+    while wrong.len() < 3 {
+        let profiles = profiles();
+        match profiles.iter().find(|profile| !is_right(profile)) {
+            None => return,
+            Some(profile) => wrong.push(profile.folded(Frames::All)),
+        }
+    }
+    panic!("{}", wrong.join("\n"));
+}
+
 /// Asserts that nearly all samples that are waits are in `handler`, at a line, for `primitive`. On a busy
 /// machine some requests are still on their way there.
 #[track_caller]
-fn assert_waits(profiles: &[Profile], handler: &str, primitive: &str) {
+fn assert_waits(profiles: impl Fn() -> Vec<Profile>, handler: &str, primitive: &str) {
     let handler = format!("waits::{handler} (tests/waits.rs:");
-    for profile in profiles {
+    once_in_three(profiles, |profile| {
         let samples = profile.summary().samples;
-        assert!(samples.waiting > 10, "{samples:?}");
         let shares = profile.shares(Frames::Own);
         let places = shares
             .iter()
@@ -79,13 +93,8 @@ fn assert_waits(profiles: &[Profile], handler: &str, primitive: &str) {
             })
             .map(|share| share.share)
             .sum();
-        assert!(
-            right > 0.95 * waiting,
-            "{right} of {waiting} in {primitive}:\n{}\n{}",
-            profile.folded(Frames::Own),
-            profile.folded(Frames::All)
-        );
-    }
+        samples.waiting > 10 && right > 0.95 * waiting
+    });
 }
 
 /// Makes one test for each handler, in which requests wait for the primitive.
@@ -94,7 +103,7 @@ macro_rules! waits {
         $(
             #[test]
             fn $test() {
-                assert_waits(&profile_of($handler), stringify!($handler), $primitive);
+                assert_waits(|| profile_of($handler), stringify!($handler), $primitive);
             }
         )*
     };
@@ -214,9 +223,8 @@ async fn reads_socket((mut client, _server): (TcpStream, TcpStream)) {
 
 #[test]
 fn a_socket_read() {
-    let profiles = profile_of_prepared(connection, reads_socket);
     assert_waits(
-        &profiles,
+        || profile_of_prepared(connection, reads_socket),
         "reads_socket",
         "tokio::net::TcpStream::poll_read",
     );
@@ -230,9 +238,8 @@ async fn writes_socket((mut client, _server): (TcpStream, TcpStream)) {
 
 #[test]
 fn a_socket_write() {
-    let profiles = profile_of_prepared(connection, writes_socket);
     assert_waits(
-        &profiles,
+        || profile_of_prepared(connection, writes_socket),
         "writes_socket",
         "tokio::net::TcpStream::poll_write",
     );
@@ -254,34 +261,33 @@ fn who_waits_for_a_blocking_thread_is_told_from_who_waits_for_a_task() {
         .max_blocking_threads(1)
         .build()
         .unwrap();
-    let profile = runtime.block_on(async {
-        let profiler = AwaitProfiler::new().armed();
-        for number in 0..REQUESTS {
-            let profiler = profiler.clone();
-            tokio::spawn(async move {
-                loop {
-                    match number % 3 {
-                        0 => profiler.wrap("GET /file", reads_file()).await,
-                        1 => profiler.wrap("GET /job", computes()).await,
-                        _ => profiler.wrap("GET /task", joins_task()).await,
-                    }
+    let profiler = AwaitProfiler::new().armed();
+    for number in 0..REQUESTS {
+        let profiler = profiler.clone();
+        runtime.spawn(async move {
+            loop {
+                match number % 3 {
+                    0 => profiler.wrap("GET /file", reads_file()).await,
+                    1 => profiler.wrap("GET /job", computes()).await,
+                    _ => profiler.wrap("GET /task", joins_task()).await,
                 }
-            });
-        }
-        let options = ProfileOptions::lasting(Duration::from_millis(500));
-        let profile = profiler.profile(options.captures_per_second(500)).await;
-        profile.unwrap()
-    });
-    for (route, expected) in [
-        ("GET /file", WaitKind::BlockingPool),
-        ("GET /job", WaitKind::BlockingPool),
-        ("GET /task", WaitKind::Task),
-    ] {
-        let places = profile.shares(Frames::Own);
-        let place = places.iter().find(|place| place.route == route);
-        let wait = place.unwrap().wait.unwrap();
-        assert_eq!(wait.kind, expected, "{}", profile.folded(Frames::Own));
+            }
+        });
     }
+    let profile = || {
+        let options = ProfileOptions::lasting(Duration::from_millis(500));
+        let profile = profiler.profile(options.captures_per_second(500));
+        vec![runtime.block_on(profile).unwrap()]
+    };
+    once_in_three(profile, |profile| {
+        let places = profile.shares(Frames::Own);
+        let kinds = ["GET /file", "GET /job", "GET /task"].map(|route| {
+            let place = places.iter().find(|place| place.route == route);
+            place?.wait.as_ref().map(|wait| wait.kind)
+        });
+        let of_pool = Some(WaitKind::BlockingPool);
+        kinds == [of_pool, of_pool, Some(WaitKind::Task)]
+    });
 }
 
 async fn joins_twenty() {
@@ -291,7 +297,7 @@ async fn joins_twenty() {
 /// A poll keeps sixteen stacks, so four of these twenty waits have none.
 #[test]
 fn of_many_waits_at_once_those_without_a_stack_have_their_part() {
-    for profile in profile_of(joins_twenty) {
+    once_in_three(|| profile_of(joins_twenty), |profile| {
         let shares = profile.shares(Frames::Own);
         let of_all = |leaf: &str| {
             let there = shares.iter().filter(|share| {
@@ -301,14 +307,9 @@ fn of_many_waits_at_once_those_without_a_stack_have_their_part() {
             there.map(|share| share.share).sum::<f64>()
         };
         let (seen, unseen) = (of_all("tokio::time::Sleep"), of_all("(not captured)"));
-        assert!(unseen > 0.0, "{}", profile.folded(Frames::Own));
         let ratio = unseen / (seen + unseen);
-        assert!(
-            (ratio - 0.2).abs() < 1e-9,
-            "{}",
-            profile.folded(Frames::Own)
-        );
-    }
+        unseen > 0.0 && (ratio - 0.2).abs() < 1e-9
+    });
 }
 
 async fn never_registers() {
@@ -317,17 +318,17 @@ async fn never_registers() {
 
 #[test]
 fn a_future_that_keeps_no_waker_is_counted() {
-    for profile in profile_of(never_registers) {
+    once_in_three(|| profile_of(never_registers), |profile| {
         let samples = profile.summary().samples;
-        assert!(samples.unregistered > 10, "{samples:?}");
         assert_eq!(samples.waiting, 0, "{samples:?}");
         let folded = profile.folded(Frames::Own);
-        assert!(folded.starts_with("GET /;(pending without a waker) "));
-    }
+        let begins = folded.starts_with("GET /;(pending without a waker) ");
+        samples.unregistered > 10 && begins
+    });
 }
 
 /// Profiles requests that end and begin anew, twelve at a time, for 0.8 seconds.
-fn profile_of_repeated<F>(request: impl Fn() -> F + Clone + Send + Sync + 'static) -> Profile
+fn profile_of_repeated<F>(request: impl Fn() -> F + Clone + Send + Sync + 'static) -> Vec<Profile>
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -344,7 +345,7 @@ where
         }
         let options = ProfileOptions::lasting(Duration::from_millis(800));
         let profile = profiler.profile(options.captures_per_second(500)).await;
-        profile.unwrap()
+        vec![profile.unwrap()]
     })
 }
 
@@ -377,35 +378,31 @@ fn members_of_a_set_that_nobody_polls_are_told_with_who_woke_them() {
             processes().await;
         }
     }
-    let pool = Arc::new(Semaphore::new(3));
-    let profile = profile_of_repeated(move || while_it_awaits(pool.clone()));
-    let unpolled = profile.unpolled();
-    let [first, ..] = unpolled.as_slice() else {
-        panic!("{}", profile.folded(Frames::Own));
+    let pool = || Arc::new(Semaphore::new(3));
+    let profile = || {
+        let pool = pool();
+        profile_of_repeated(move || while_it_awaits(pool.clone()))
     };
-    let has = |frames: &[Frame], name: &str| path(frames).contains(name);
-    assert!(
-        first.requests >= 3 && first.requests <= first.of_requests,
-        "{first:?}"
-    );
-    assert!(
-        has(&first.frames, "while_it_awaits (tests/waits.rs:"),
-        "{first:?}"
-    );
-    assert!(has(&first.frames, "FuturesUnordered"), "{first:?}");
-    assert!(
-        has(&first.instead, "waits::processes (tests/waits.rs:"),
-        "{first:?}"
-    );
-    assert!(
-        has(&first.woken_by, "waits::selects (tests/waits.rs:"),
-        "{first:?}"
-    );
-    assert!(first.longest_ms.is_some_and(|ms| ms > 1.0), "{first:?}");
+    once_in_three(profile, |profile| {
+        let unpolled = profile.unpolled();
+        let Some(first) = unpolled.first() else {
+            return false;
+        };
+        let has = |frames: &[Frame], name: &str| path(frames).contains(name);
+        assert!(first.requests <= first.of_requests, "{first:?}");
+        first.requests >= 3
+            && has(&first.frames, "while_it_awaits (tests/waits.rs:")
+            && has(&first.frames, "FuturesUnordered")
+            && has(&first.instead, "waits::processes (tests/waits.rs:")
+            && has(&first.woken_by, "waits::selects (tests/waits.rs:")
+            && first.longest_ms.is_some_and(|ms| ms > 1.0)
+    });
 
-    let pool = Arc::new(Semaphore::new(3));
-    let profile = profile_of_repeated(move || one_after_the_other(pool.clone()));
-    assert_eq!(profile.unpolled(), []);
+    let profile = || {
+        let pool = pool();
+        profile_of_repeated(move || one_after_the_other(pool.clone()))
+    };
+    once_in_three(profile, |profile| profile.unpolled().is_empty());
 }
 
 /// Reproduces a futurelock: <https://rfd.shared.oxide.computer/rfd/0609>.
@@ -426,9 +423,7 @@ fn a_future_that_a_select_leaves_behind_in_the_queue_of_a_lock_is_told() {
     async fn polls_on(lock: Arc<Mutex<()>>) {
         tokio::join!(locks_briefly(lock), processes());
     }
-    let lock = Arc::new(Mutex::new(()));
-    let profile = profile_of_repeated(move || leaves_behind(lock.clone()));
-    let unpolled = profile.unpolled();
+    let lock = || Arc::new(Mutex::new(()));
     let is_it = |unpolled: &await_profile::Unpolled| {
         let [frames, instead] = [&unpolled.frames, &unpolled.instead].map(|frames| path(frames));
         frames.contains("waits::a_future_that_a_select")
@@ -436,13 +431,15 @@ fn a_future_that_a_select_leaves_behind_in_the_queue_of_a_lock_is_told() {
             && instead.contains("waits::processes")
             && unpolled.longest_ms.is_some_and(|ms| ms > 1.0)
     };
-    assert!(
-        unpolled.iter().any(is_it),
-        "{unpolled:#?}\n{}",
-        profile.folded(Frames::Own)
-    );
+    let profile = || {
+        let lock = lock();
+        profile_of_repeated(move || leaves_behind(lock.clone()))
+    };
+    once_in_three(profile, |profile| profile.unpolled().iter().any(is_it));
 
-    let lock = Arc::new(Mutex::new(()));
-    let profile = profile_of_repeated(move || polls_on(lock.clone()));
-    assert_eq!(profile.unpolled(), []);
+    let profile = || {
+        let lock = lock();
+        profile_of_repeated(move || polls_on(lock.clone()))
+    };
+    once_in_three(profile, |profile| profile.unpolled().is_empty());
 }

@@ -19,9 +19,16 @@ async fn a_watched_task_is_in_the_profile_of_the_profiler_that_was_armed_first()
         tokio::task::yield_now().await;
     }
     assert_eq!((first.in_flight(), second.in_flight()), (1, 0));
-    let options = ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(1000);
-    let profile = first.profile(options).await.unwrap();
-    let shares = profile.shares(Frames::Own);
-    assert!(shares.iter().all(|share| share.route == "sockets"));
-    assert!(profile.routes()[0].is_part, "it is no request");
+    // A runtime that stands still answers no sample.
+    for _ in 0..3 {
+        let options = ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(1000);
+        let profile = first.profile(options).await.unwrap();
+        let shares = profile.shares(Frames::Own);
+        assert!(shares.iter().all(|share| share.route == "sockets"));
+        if let [route, ..] = &profile.routes()[..] {
+            assert!(route.is_part, "it is no request");
+            return;
+        }
+    }
+    panic!("it is in no profile");
 }

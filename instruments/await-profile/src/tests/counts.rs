@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -219,15 +220,18 @@ fn a_closure_on_a_blocking_thread_is_told_from_a_task() {
         .unwrap();
     let profiler = AwaitProfiler::new().armed();
     let (permit, mut counting, counts) = counting(&profiler, 1);
+    let is_over = Arc::new(AtomicBool::new(false));
     runtime.block_on(async {
-        let blocking = profiler.wrap("GET /blocking", async {
-            loop {
+        let over = is_over.clone();
+        let blocking = profiler.wrap("GET /blocking", async move {
+            while !over.load(Relaxed) {
                 let closure = tokio::task::spawn_blocking(move || thread::sleep(PAUSE));
                 closure.await.unwrap();
             }
         });
-        let task = profiler.wrap("GET /task", async {
-            loop {
+        let over = is_over.clone();
+        let task = profiler.wrap("GET /task", async move {
+            while !over.load(Relaxed) {
                 tokio::spawn(sleep(PAUSE)).await.unwrap();
             }
         });
@@ -236,15 +240,16 @@ fn a_closure_on_a_blocking_thread_is_told_from_a_task() {
             sleep(Duration::from_millis(3)).await;
             counting.sample(PERIOD);
         }
-        sleep(5 * PAUSE).await;
+        // Only the end of a wait tells what it was for.
+        is_over.store(true, Relaxed);
+        for request in requests {
+            request.await.unwrap();
+        }
         counting.count();
         // The names of the waits, then those of the code that ended them.
         for _ in 0..2 {
             counting.look_up(&permit);
             counting.count();
-        }
-        for request in requests {
-            request.abort();
         }
     });
     let counted = seconds(&counts);
