@@ -157,15 +157,21 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_busy_program_beside_this_one_is_a_neighbour() {
-        let watched = Neighbours::begin(Process::this()).unwrap();
         let mut program = std::process::Command::new("sh");
         let mut busy = program.args(["-c", "while :; do :; done"]).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        let (used, lost) = (watched.cpus_used().unwrap(), watched.cpu_lost().unwrap());
+        let is_seen = || {
+            let watched = Neighbours::begin(Process::this()).unwrap();
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            let (used, lost) = (watched.cpus_used().unwrap(), watched.cpu_lost().unwrap());
+            // All of it, if this process got no CPU at all.
+            assert!((0.0..=1.0).contains(&lost), "{lost}");
+            used > 0.3
+        };
+        // The program may take a moment to begin.
+        let is_neighbour = (0..3).any(|_| is_seen());
         busy.kill().unwrap();
         busy.wait().unwrap();
-        assert!(used > 0.3, "{used}");
-        assert!((0.0..1.0).contains(&lost), "{lost}");
+        assert!(is_neighbour);
     }
 
     #[test]

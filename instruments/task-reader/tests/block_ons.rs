@@ -33,6 +33,10 @@ const LOCAL: &[(&str, &[&str])] = &[
 #[test]
 #[ignore = "compiles the fixtures, which takes minutes"]
 fn debug_build() {
+    common::once_in_three(all_are_found);
+}
+
+fn all_are_found() {
     let program = Program::start("block_ons", Profile::Debug);
     let snapshot = program.snapshot();
     println!("{snapshot}");

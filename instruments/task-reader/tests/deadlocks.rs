@@ -7,6 +7,10 @@ use common::{Profile, Program};
 #[test]
 #[ignore = "compiles the fixtures, which takes minutes"]
 fn all_four_are_named() {
+    common::once_in_three(are_named);
+}
+
+fn are_named() {
     let program = Program::start("deadlocks", Profile::Debug);
     let snapshot = program.snapshot();
     println!("{snapshot}");

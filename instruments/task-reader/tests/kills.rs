@@ -11,8 +11,8 @@ use common::{Profile, Program};
 /// Kills at growing delays.
 const KILLS: u64 = 50;
 
-/// Looks at threads that are still stopped: ten seconds.
-const LOOKS: u32 = 1000;
+/// Looks at threads that are still stopped: a minute.
+const LOOKS: u32 = 6000;
 
 #[test]
 #[ignore = "compiles the fixtures, which takes minutes"]

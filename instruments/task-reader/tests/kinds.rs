@@ -209,7 +209,7 @@ const HOLDERS: &[(&str, &str, &str, &str)] = &[
 #[test]
 #[ignore = "compiles the fixtures, which takes minutes"]
 fn debug_build() {
-    check(&Program::start("kinds", Profile::Debug), Tokio::Newest);
+    common::once_in_three(|| check(&Program::start("kinds", Profile::Debug), Tokio::Newest));
 }
 
 #[test]

