@@ -2,6 +2,8 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter5 --test contract
 
+use std::time::Duration;
+
 use course::bench::contract::{Chapter, assert_all, assert_in_time, crowd, get};
 
 const CHAPTER: Chapter = Chapter {
@@ -100,18 +102,25 @@ mod of_a_fix {
     async fn a_ping_does_not_wait_for_a_crowd_that_works() {
         CHAPTER
             .every_fix(async |service| {
-                let work = crowd(200, async |_| service.get("/data").await.after);
-                let pings = async {
-                    let mut waits = Vec::new();
-                    for _ in 0..20 {
-                        waits.push(service.get("/ping").await.after);
+                let (mut ping, mut last) = (Duration::MAX, Duration::ZERO);
+                // If the machine stands still for a moment, pings wait for it, too. So there are three attempts.
+                for _ in 0..3 {
+                    let work = crowd(200, async |_| service.get("/data").await.after);
+                    let pings = async {
+                        let mut waits = Vec::new();
+                        for _ in 0..20 {
+                            waits.push(service.get("/ping").await.after);
+                        }
+                        waits.sort();
+                        waits
+                    };
+                    let (mut work, pings) = tokio::join!(work, pings);
+                    work.sort();
+                    (ping, last) = (pings[10], work[199]);
+                    if ping < last / 4 {
+                        break;
                     }
-                    waits.sort();
-                    waits
-                };
-                let (mut work, pings) = tokio::join!(work, pings);
-                work.sort();
-                let (ping, last) = (pings[10], work[199]);
+                }
                 assert_in_time(
                     ping < last / 4,
                     format_args!(

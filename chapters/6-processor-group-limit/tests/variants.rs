@@ -6,14 +6,11 @@ use course::bench::testing::{self, count, post};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter6");
 
-/// A server after three users a CPU who never pause, for a second.
-fn under_load(variant: &str, arguments: &[&str]) -> Server {
-    let arguments = [&["--texts", "200000"], arguments].concat();
-    let server = testing::start(PROGRAM, variant, 0, &arguments);
+/// Puts a server under the load of three users a CPU who never pause, for a second.
+fn load(server: &Server) {
     let letter = "None of the forbidden texts begins as this letter does. ".repeat(12);
     let users = post("/check", &letter, "false").by(3 * cpus::count());
-    assert!(testing::load(&server, &users).completed > 0);
-    server
+    testing::load(server, &users);
 }
 
 // Elsewhere a thread does not inherit where it may run.
@@ -34,12 +31,18 @@ fn one_cpu_works_in_the_problem_and_all_in_the_others_and_in_problems_side_by_si
         ("container-solution", &[], counted),
         ("container-solution", &["--cpus", "1"], 1),
     ] {
-        let server = under_load(variant, arguments);
+        let arguments = [&["--texts", "200000"], arguments].concat();
+        let server = testing::start(PROGRAM, variant, 0, &arguments);
         // Where they ran is for other processes to decide, too.
-        for metric in ["scan_workers", "scan_cpus_allowed"] {
-            let seen = count(&server, metric);
-            assert_eq!(seen, expected, "{variant} {arguments:?}: {metric}");
+        let seen = || ["scan_workers", "scan_cpus_allowed"].map(|metric| count(&server, metric));
+        // On a busy machine a worker may have nothing to do for a second.
+        for _ in 0..3 {
+            load(&server);
+            if seen() == [expected; 2] {
+                break;
+            }
         }
+        assert_eq!(seen(), [expected; 2], "{variant} {arguments:?}");
     }
 }
 

@@ -96,15 +96,22 @@ async fn a_node_has_one_copy_and_each_cpu_a_worker() {
     CHAPTER
         .with(&["--texts", "100000"])
         .every_variant(async |service| {
-            letters(service, 4).await;
+            let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+            let mut workers = 0;
+            // On a busy machine a worker may have nothing to do for so long.
+            for _ in 0..3 {
+                letters(service, 4).await;
+                workers = service.count("data_readers");
+                if workers >= cpus {
+                    break;
+                }
+            }
             let copies = service.count("data_copies_read_in_a_node_peak");
             assert!(
                 copies <= 1,
                 "{copies} copies of the texts were read in one NUMA node, and one is enough for all of \
                  its workers; a copy for each takes as many times the memory"
             );
-            let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-            let workers = service.count("data_readers");
             assert!(
                 workers >= cpus,
                 "{workers} of {cpus} CPUs have a worker that reads; start one for each CPU, and pin no \

@@ -92,7 +92,7 @@ fn a_server_that_is_killed_under_load_has_lost_and_invented_nothing() {
         std::thread::sleep(Duration::from_millis(after_ms));
         server.kill();
         let outcome = loaded.join().expect("it ends");
-        let confirmed = outcome.expect("the load can be sent").users.completed;
+        let confirmed = outcome.expect("the load can be sent").users.right_in_all;
 
         let server = start(PROGRAM, variant, 0, &arguments);
         let books = get(&server, "/books").expect("it is back");

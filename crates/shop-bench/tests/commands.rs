@@ -266,7 +266,8 @@ fn a_bench_that_is_killed_and_one_whose_shop_breaks_down_leave_nothing() {
     let soon = |what: &str, holds: &dyn Fn() -> bool| {
         let began = std::time::Instant::now();
         while !holds() {
-            assert!(began.elapsed().as_secs() < 60, "{what}");
+            // The shop has to be compiled first, which a busy machine takes its time for.
+            assert!(began.elapsed().as_secs() < 300, "{what}");
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     };

@@ -247,13 +247,13 @@ fn an_interrupt_ends_the_tool() {
     let start = Instant::now();
     let error = fake.run(GeneratorKind::Locust).unwrap_err();
     assert!(matches!(error, DriverError::Interrupted), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < Duration::from_secs(90));
     assert!(!is_alive(waiter.join().unwrap()));
 }
 
 /// Reads the number in a file that will be there soon.
 fn process_in(file: &Path) -> u32 {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         if let Ok(text) = fs::read_to_string(file) {
             return text.trim().parse().unwrap();

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use children::Interrupt;
-use engine::outcome::GeneratorKind;
+use engine::outcome::{GeneratorKind, Outcome};
 use engine::traffic::Traffic;
 
 use crate::server::{self, Reaction, Server, answer};
@@ -109,11 +109,11 @@ fn judges_each(code: impl Fn(&Server) -> Option<i32> + Sync) {
 }
 
 /// Returns the tool's exit code. A machine that stands still for a moment makes the right service miss its
-/// threshold, so that one has three attempts; the faulty ones have one.
+/// threshold, or lets a load end without an answer, so there are three attempts.
 fn best(expected: Option<i32>, code: impl Fn() -> Option<i32>) -> Option<i32> {
     let mut ended = code();
     for _ in 1..3 {
-        if expected == KEPT && ended == MISSED {
+        if ended != expected {
             ended = code();
         }
     }
@@ -136,7 +136,7 @@ fn locusts_master_judges_what_two_workers_measured() {
             .collect();
         let code = locust(server)
             .args(["--master", "--expect-workers", "2"])
-            .args(["--expect-workers-max-wait", "30"])
+            .args(["--expect-workers-max-wait", "100"])
             .args(["--master-bind-host", "127.0.0.1"])
             .args(["--master-bind-port", &port])
             .status()
@@ -167,35 +167,39 @@ fn the_drivers_read_what_the_tools_really_write() {
     ] {
         let script = workshop().join(script);
         let (program, interrupt) = (program(tool), Interrupt::new());
-        let outcome = |server: &Server| {
-            let target = server.address;
-            crate::drive(kind, target, &load, &program, &script, &interrupt).unwrap()
+        // Takes three attempts at most, because the load is over soon on a machine that stands still.
+        let outcome = |server: &dyn Fn() -> Server, is_enough: &dyn Fn(&Outcome) -> bool| {
+            let mut few = Vec::new();
+            while few.len() < 3 {
+                let target = server().address;
+                match crate::drive(kind, target, &load, &program, &script, &interrupt) {
+                    Ok(outcome) if is_enough(&outcome) => return outcome,
+                    other => few.push(other),
+                }
+            }
+            panic!("{few:#?}");
         };
-        let right = outcome(&concurrent());
-        assert!(
-            right.completed > 0 && right.latency.min_ms >= 50.0,
-            "{right:?}"
-        );
-        assert!(right.requests_per_second <= 91.0 * 1.1, "{right:?}");
+        let right = outcome(&concurrent, &|right| {
+            let is_paced = right.requests_per_second <= 91.0 * 1.1;
+            let is_measured = right.generator.cpu_share.is_some_and(|share| share > 0.0);
+            right.completed > 0 && is_paced && is_measured
+        });
+        assert!(right.latency.min_ms >= 50.0, "{right:?}");
         assert_eq!((right.error_count(), right.wrong_answers), (0, 0));
-        assert!(right.generator.cpu_share.is_some_and(|share| share > 0.0));
 
-        let bad = outcome(&wrong());
-        assert!(bad.wrong_answers > 0 && bad.completed == 0, "{bad:?}");
-        assert_eq!(bad.error_count(), 0, "{bad:?}");
+        let bad = outcome(&wrong, &|bad| bad.wrong_answers > 0);
+        assert_eq!((bad.completed, bad.error_count()), (0, 0), "{bad:?}");
         if kind == GeneratorKind::Locust {
             assert_eq!(bad.first_wrong_answer.as_deref(), Some("7"));
         }
 
-        let broken = outcome(&Server::start(|_, _| {
-            Reaction::Answer(answer("500 Internal Server Error", "6"))
-        }));
+        let breaks = || {
+            Server::start(|_, _| Reaction::Answer(answer("500 Internal Server Error", "6")))
+        };
+        let broken = outcome(&breaks, &|broken| broken.error_count() > 0);
         let mut causes = broken.errors.keys();
         let all_by_status = causes.all(|cause| cause.starts_with("status"));
-        assert!(
-            broken.error_count() > 0 && broken.completed == 0 && all_by_status,
-            "{broken:?}"
-        );
+        assert!(broken.completed == 0 && all_by_status, "{broken:?}");
     }
 }
 

@@ -126,7 +126,7 @@ fn keys_do_their_work_and_the_terminal_is_as_before() {
         let session = format!(
             "before=$(stty -g); {ending}\n\
              sh -c 'echo $$ > pid; exec \"$0\" watch 1' '{program}'; code=$?\n\
-             for i in 1 2 3 4 5 6 7 8 9; do [ \"$(stty -g)\" = \"$before\" ] && break; sleep 0.2; done\n\
+             for i in $(seq 250); do [ \"$(stty -g)\" = \"$before\" ] && break; sleep 0.2; done\n\
              [ \"$(stty -g)\" = \"$before\" ] && echo as before, code $code"
         );
         let file = workshop.path("session.sh");

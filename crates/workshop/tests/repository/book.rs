@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::running::{Running, free_port, wait_for};
-use crate::{cargo, command, root, succeed, tool, turn, verdicts};
+use crate::{built, cargo, command, root, succeed, tool, turn, verdicts};
 
 fn build() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("book");
@@ -29,9 +29,9 @@ fn locusts_page_starts_the_load() {
     let _turn = turn();
     let (port, admin) = (free_port(), free_port());
     succeed(&mut cargo("build --package chapter1"));
-    let words =
-        format!("run --quiet --package chapter1 -- problem --port {port} --admin-port {admin}");
-    let _service = Running(cargo(&words).stdout(Stdio::null()).spawn().unwrap());
+    let words = format!("problem --port {port} --admin-port {admin}");
+    let mut service = command(built("chapter1"), &words);
+    let _service = Running(service.stdout(Stdio::null()).spawn().unwrap());
     wait_for(&port);
     let python = tool("venv/bin/python", "cargo workshop setup locust");
     let mut page = command(python, "locust/page.py --host");

@@ -6,6 +6,7 @@ use std::{env, fs};
 
 #[cfg(unix)]
 use course::bench::testing::write_script;
+use terminal::testing::once_in_three;
 
 #[cfg(unix)]
 use crate::own_service::commands_of;
@@ -37,16 +38,15 @@ fn captures_are_what_their_records_give() {
 fn go_tool_pprof_reads_a_profile() {
     let _turn = turn();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pprof");
-    let mut profile = workshop("profile 3 --kind cpu --variant problem --seconds 2 --into");
-    succeed(profile.arg(&folder));
-    let mut go = command("go", "tool pprof -top -cum");
-    let top = succeed(go.arg(folder.join("problem.cpu.pb.gz")));
-    for name in ["chapter3::problem::", "tokio::runtime::"] {
-        assert!(
-            top.contains(name),
-            "pprof names no function of `{name}`: {top}"
-        );
-    }
+    // A service that gets no CPU for the two seconds has no samples.
+    once_in_three(|| {
+        let mut profile = workshop("profile 3 --kind cpu --variant problem --seconds 2 --into");
+        succeed(profile.arg(&folder));
+        let mut go = command("go", "tool pprof -top -cum");
+        let top = succeed(go.arg(folder.join("problem.cpu.pb.gz")));
+        let names = ["chapter3::problem::", "tokio::runtime::"];
+        (names.iter().all(|name| top.contains(name)), top)
+    });
 }
 
 /// The commands of the book's pages on CPU profiles, which find chapter 3's fault without the workshop's own profiler.

@@ -81,6 +81,12 @@ fn cargo(words: &str) -> Command {
     command(env!("CARGO"), words)
 }
 
+/// A program that cargo has built without `--release`. Its own `run` would wait for others who compile at the same time.
+fn built(within: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    target.join("debug").join(within)
+}
+
 /// `cargo workshop WORDS`.
 fn workshop(words: &str) -> Command {
     command(env!("CARGO_BIN_EXE_cargo-workshop"), words)

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use terminal::testing::once_in_three;
+
 use crate::running::{Running, WITHIN, free_port, wait_for};
 use crate::{cargo, pages, root, run, succeed, turn, workshop};
 
@@ -158,6 +160,7 @@ fn try_out(command: &str, server: Option<&Server>, page: &Path) {
         // Those run in `commands/own_service.rs`, on a service that takes no time to build.
         return;
     }
+    println!("{}: `{command}`", page.display());
     let mut script = short(command);
     let mut load = None;
     if let Some(server) = server {
@@ -166,31 +169,25 @@ fn try_out(command: &str, server: Option<&Server>, page: &Path) {
             .replace(ADMIN_PORT, &server.admin_port);
         load = command.contains("/debug/").then(|| server.under_load());
     }
-    let (output, printed) = run(&mut shell(&script));
+    // A machine that stands still for a second leaves requests waiting, and a profile of that second empty.
+    once_in_three(|| {
+        let (output, printed) = run(&mut shell(&script));
+        let code = output.status.code();
+        // A comparison may come out as it likes on a busy machine, and a generator may get no CPU there.
+        let is_bound = command.contains(" load ") && code == Some(3);
+        let mut is_right =
+            code == Some(0) || is_bound || is_comparison && matches!(code, Some(1 | 3));
+        if is_comparison && code != Some(3) {
+            let report = fs::read_to_string(shop().join("target/duel/compare.html")).unwrap();
+            is_right &= report.contains("Base to change: waiting");
+        }
+        // What the page is about has to be in the picture: who waits for a connection.
+        if command.contains("/debug/await?") && !command.contains("-o ") {
+            is_right &= printed.contains(WAITS);
+        }
+        (is_right, (code, printed))
+    });
     drop(load);
-    let code = output.status.code();
-    // A comparison may come out as it likes on a busy machine, and a generator may get no CPU there.
-    let is_bound = command.contains(" load ") && code == Some(3);
-    let is_fine = code == Some(0) || is_bound || is_comparison && matches!(code, Some(1 | 3));
-    assert!(
-        is_fine,
-        "{}: `{command}` ended with {code:?}: {printed}",
-        page.display()
-    );
-    if is_comparison && code != Some(3) {
-        let report = fs::read_to_string(shop().join("target/duel/compare.html")).unwrap();
-        assert!(
-            report.contains("Base to change: waiting"),
-            "no profiles in its report"
-        );
-    }
-    // What the page is about has to be in the picture.
-    if command.contains("/debug/await?") && !command.contains("-o ") {
-        assert!(
-            printed.contains(WAITS),
-            "`{command}` shows nobody who waits for a connection"
-        );
-    }
 }
 
 /// A command of this test's build.

