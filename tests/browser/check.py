@@ -210,7 +210,7 @@ def _search_troubles(page: Page) -> list[str]:
     page.keyboard.press("s")
     page.keyboard.type("Little")
     try:
-        page.locator("#mdbook-searchresults li").first.wait_for(timeout=5000)
+        page.locator("#mdbook-searchresults li").first.wait_for()
     except Error:
         return ["typing a word that the book contains finds nothing"]
     finally:

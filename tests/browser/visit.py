@@ -48,7 +48,7 @@ TAKE_THEME = """async (theme) => {
 
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
-SECONDS = 20
+SECONDS = 60
 
 
 @dataclass(frozen=True)

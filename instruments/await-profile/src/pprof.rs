@@ -101,9 +101,19 @@ mod tests {
         let profiler = AwaitProfiler::new().armed();
         let profile = runtime.block_on(async {
             tokio::spawn(profiler.wrap("GET /", tokio::time::sleep(Duration::from_secs(3600))));
-            let options =
-                ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(500);
-            profiler.profile(options).await.unwrap()
+            // A runtime that stands still answers no sample.
+            let mut few = Vec::new();
+            while few.len() < 3 {
+                let options = ProfileOptions::lasting(Duration::from_millis(100));
+                let profile = profiler.profile(options.captures_per_second(500)).await;
+                let profile = profile.unwrap();
+                let samples = profile.summary().samples;
+                if samples.waiting > 0 {
+                    return profile;
+                }
+                few.push(samples);
+            }
+            panic!("{few:?}");
         });
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(&*profile.pprof(Frames::Own))
