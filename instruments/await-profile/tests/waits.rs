@@ -297,19 +297,22 @@ async fn joins_twenty() {
 /// A poll keeps sixteen stacks, so four of these twenty waits have none.
 #[test]
 fn of_many_waits_at_once_those_without_a_stack_have_their_part() {
-    once_in_three(|| profile_of(joins_twenty), |profile| {
-        let shares = profile.shares(Frames::Own);
-        let of_all = |leaf: &str| {
-            let there = shares.iter().filter(|share| {
-                let is_below = share.frames.contains(&Frame::Several(20));
-                is_below && share.frames.last().is_some_and(|last| *last == leaf)
-            });
-            there.map(|share| share.share).sum::<f64>()
-        };
-        let (seen, unseen) = (of_all("tokio::time::Sleep"), of_all("(not captured)"));
-        let ratio = unseen / (seen + unseen);
-        unseen > 0.0 && (ratio - 0.2).abs() < 1e-9
-    });
+    once_in_three(
+        || profile_of(joins_twenty),
+        |profile| {
+            let shares = profile.shares(Frames::Own);
+            let of_all = |leaf: &str| {
+                let there = shares.iter().filter(|share| {
+                    let is_below = share.frames.contains(&Frame::Several(20));
+                    is_below && share.frames.last().is_some_and(|last| *last == leaf)
+                });
+                there.map(|share| share.share).sum::<f64>()
+            };
+            let (seen, unseen) = (of_all("tokio::time::Sleep"), of_all("(not captured)"));
+            let ratio = unseen / (seen + unseen);
+            unseen > 0.0 && (ratio - 0.2).abs() < 1e-9
+        },
+    );
 }
 
 async fn never_registers() {
@@ -318,13 +321,16 @@ async fn never_registers() {
 
 #[test]
 fn a_future_that_keeps_no_waker_is_counted() {
-    once_in_three(|| profile_of(never_registers), |profile| {
-        let samples = profile.summary().samples;
-        assert_eq!(samples.waiting, 0, "{samples:?}");
-        let folded = profile.folded(Frames::Own);
-        let begins = folded.starts_with("GET /;(pending without a waker) ");
-        samples.unregistered > 10 && begins
-    });
+    once_in_three(
+        || profile_of(never_registers),
+        |profile| {
+            let samples = profile.summary().samples;
+            assert_eq!(samples.waiting, 0, "{samples:?}");
+            let folded = profile.folded(Frames::Own);
+            let begins = folded.starts_with("GET /;(pending without a waker) ");
+            samples.unregistered > 10 && begins
+        },
+    );
 }
 
 /// Profiles requests that end and begin anew, twelve at a time, for 0.8 seconds.

@@ -192,8 +192,7 @@ fn a_pull_request_that_is_slower_fails_and_says_so_where_a_reviewer_looks() {
         let json = fs::read_to_string(runner.result("compare.json")).unwrap();
         let json: Value = serde_json::from_str(&json).unwrap();
         let mut metrics = json["metrics"].as_array().unwrap().iter();
-        let has_median =
-            metrics.any(|one| one["metric"] == "p50_ms" && one["change"].is_number());
+        let has_median = metrics.any(|one| one["metric"] == "p50_ms" && one["change"].is_number());
         let median = &bencher["all requests"]["p50_ms"]["value"];
         assert_eq!(median.is_number(), has_median, "{bencher}");
     }

@@ -193,9 +193,8 @@ fn the_drivers_read_what_the_tools_really_write() {
             assert_eq!(bad.first_wrong_answer.as_deref(), Some("7"));
         }
 
-        let breaks = || {
-            Server::start(|_, _| Reaction::Answer(answer("500 Internal Server Error", "6")))
-        };
+        let breaks =
+            || Server::start(|_, _| Reaction::Answer(answer("500 Internal Server Error", "6")));
         let broken = outcome(&breaks, &|broken| broken.error_count() > 0);
         let mut causes = broken.errors.keys();
         let all_by_status = causes.all(|cause| cause.starts_with("status"));

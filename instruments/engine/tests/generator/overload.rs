@@ -7,7 +7,7 @@ use engine::outcome::{Outcome, PhaseOutcome};
 use engine::traffic::{Arrivals, Clients, Pause, Phase, Retries, Spacing, Traffic};
 
 use crate::server::{Reaction, Server, answer, late, ok};
-use crate::{load, once_in_three, said, send};
+use crate::{load, once_in_three, send};
 
 const SECOND: Duration = Duration::from_secs(1);
 
