@@ -7,6 +7,7 @@ mod look;
 mod measuring;
 mod quiet;
 
+use course::bench::neighbours::Neighbours;
 use course::report::capture;
 
 use self::quiet::Machine;
@@ -69,6 +70,7 @@ fn record(
     let folder = workshop.captures(chapter.number);
     files::writable(&folder)?;
     machine.is_quiet()?;
+    let neighbours = Neighbours::watch();
     let order = Order {
         seed,
         profiles: true,
@@ -77,7 +79,7 @@ fn record(
         ..Order::of_solution(format!("cargo workshop capture {}", chapter.number))
     };
     let measured = measure(workshop, chapter, &order, &machine.interrupt)?;
-    machine.is_quiet()?;
+    machine.was_quiet(&neighbours)?;
     measured.capture.write(&folder).map_err(CliError::bad)?;
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;

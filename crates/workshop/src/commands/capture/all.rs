@@ -204,8 +204,9 @@ impl Study {
     fn record(&self, root: &Path, machine: &Machine) -> Result<(), CliError> {
         self.run(root, machine, &["build"], &[])?;
         machine.is_quiet()?;
+        let neighbours = Neighbours::watch();
         let table = self.run(root, machine, &["run", "--quiet"], &self.arguments)?;
-        machine.is_quiet()?;
+        machine.was_quiet(&neighbours)?;
         if Self::of(self.file.clone(), &table).is_none() {
             return Err(CliError::bad("the study printed no line below its table"));
         }
