@@ -90,7 +90,6 @@ impl Blocking {
         Ok((runtime, by))
     }
 
-    // ANCHOR: run
     /// Runs `work` by the strategy and returns its result.
     ///
     /// # Errors
@@ -115,7 +114,6 @@ impl Blocking {
             Strategy::SpawnBlocking => Ok(spawn_blocking(work).await?),
         }
     }
-    // ANCHOR_END: run
 
     /// Returns how many jobs callers of the pool ran themselves.
     pub fn run_by_callers(&self) -> u64 {

@@ -17,12 +17,10 @@ pub(crate) mod cancelled {
         Router::new().route("/quote", get(quote)).with_state(quotes)
     }
 
-    // ANCHOR: cancelled
     async fn quote(State(quotes): State<Quotes>) -> Result<Quote, Refusal> {
         let connection = quotes.connection().await?;
         Ok(quotes.ask(connection).await)
     }
-    // ANCHOR_END: cancelled
 }
 
 /// A bounded wait instead of a bounded number.
@@ -38,13 +36,11 @@ pub(crate) mod timeout {
         Router::new().route("/quote", get(quote)).with_state(quotes)
     }
 
-    // ANCHOR: timeout
     async fn quote(State(quotes): State<Quotes>) -> Result<Quote, Refusal> {
         let connection = tokio::time::timeout(MOST_WAIT, quotes.connection()).await;
         let connection = connection.map_err(|_| Refusal::Busy)??;
         Ok(tokio::spawn(async move { quotes.ask(connection).await }).await?)
     }
-    // ANCHOR_END: timeout
 }
 
 /// The client says how long it waits, and nothing is begun that would end too late.
@@ -106,7 +102,6 @@ pub(crate) mod last_first {
             .with_state((quotes, stack))
     }
 
-    // ANCHOR: last_first
     async fn quote(State((quotes, stack)): State<(Quotes, Stack)>) -> Result<Quote, Refusal> {
         let grant = stack.grant().await?;
         let asked = tokio::spawn(async move {
@@ -162,7 +157,6 @@ pub(crate) mod last_first {
             waiting.free += 1;
         }
     }
-    // ANCHOR_END: last_first
 }
 
 /// The problem behind tower's layers.

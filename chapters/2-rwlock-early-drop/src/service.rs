@@ -6,7 +6,6 @@ use warp::hyper::body::Bytes;
 use warp::reply::Response;
 use warp::{Filter, Reply};
 
-// ANCHOR: service
 /// Operations behind the routes. The variants differ in the lock that they take, and in how long they
 /// hold it.
 pub(crate) trait Service: Clone + Send + Sync + 'static {
@@ -23,9 +22,7 @@ pub(crate) trait Service: Clone + Send + Sync + 'static {
     /// A client's topics.
     fn topics(&self, client: String) -> impl Future<Output = Result<String, StatusCode>> + Send;
 }
-// ANCHOR_END: service
 
-// ANCHOR: routes
 /// `GET /read`, `POST /subscribe` and `GET /topics/{client}`, the same for all variants.
 pub(crate) fn routes<S: Service>(service: S) -> BoxedFilter<(Response,)> {
     let service = warp::any().map(move || service.clone());
@@ -49,7 +46,6 @@ pub(crate) fn routes<S: Service>(service: S) -> BoxedFilter<(Response,)> {
         .map(Reply::into_response)
         .boxed()
 }
-// ANCHOR_END: routes
 
 async fn subscribe<S: Service>(service: S, body: Bytes) -> Result<&'static str, StatusCode> {
     let (client, topic) = client_and_topic(&body).ok_or(StatusCode::BAD_REQUEST)?;

@@ -36,7 +36,6 @@ impl Directory {
 }
 
 impl Service for Directory {
-    // ANCHOR: read
     async fn read(&self) -> String {
         let clients = self.snapshot();
         let ids: Vec<u64> = clients.values().map(|client| client.id).collect();
@@ -46,7 +45,6 @@ impl Service for Directory {
         let sum: u64 = ids.iter().sum();
         sum.to_string()
     }
-    // ANCHOR_END: read
 
     // ANCHOR: subscribe
     async fn subscribe(&self, client: String, topic: String) -> Result<(), StatusCode> {

@@ -9,7 +9,6 @@ use crate::clients::{Client, Clients};
 /// Number of clients on a page.
 const PAGE: usize = 10;
 
-// ANCHOR: sort_once
 /// `GET /clients/{number}` answers a page of the clients' names; the first one has the number 0.
 pub fn routes(
     clients: Clients,
@@ -31,4 +30,3 @@ pub fn page(sorted: &[Client], number: usize) -> String {
     let names: Vec<String> = page.iter().map(Client::name).collect();
     names.join(", ")
 }
-// ANCHOR_END: sort_once

@@ -12,15 +12,12 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::answers::{self, BadGateway, Message, TIMEOUT};
 
-// ANCHOR: no_roots
 /// A client per request that does not load the system's root certificates. It trusts no server, so
 /// it is good for plain HTTP only.
 pub(crate) fn no_roots(upstream: Upstream) -> Router {
     routes(upstream, || Client::builder().tls_certs_only([]).build())
 }
-// ANCHOR_END: no_roots
 
-// ANCHOR: one_tls_config
 /// A client per request, but the configuration of TLS is made once.
 pub(crate) fn one_tls_config(upstream: Upstream) -> Router {
     let tls = ClientConfig::builder()
@@ -31,15 +28,12 @@ pub(crate) fn one_tls_config(upstream: Upstream) -> Router {
         client.build()
     })
 }
-// ANCHOR_END: one_tls_config
 
-// ANCHOR: no_pool
 /// One client for all requests that keeps no connection: each request opens its own.
 pub(crate) fn no_pool(upstream: Upstream) -> Result<Router> {
     let client = Client::builder().pool_max_idle_per_host(0).build()?;
     Ok(routes(upstream, move || Ok(client.clone())))
 }
-// ANCHOR_END: no_pool
 
 // ANCHOR: few_clients
 /// The probe: every 64th request builds a client of its own, as in the problem, and the others
@@ -58,7 +52,6 @@ pub(crate) fn few_clients(upstream: Upstream) -> Result<Router> {
 }
 // ANCHOR_END: few_clients
 
-// ANCHOR: tls
 /// The problem, for an upstream that speaks TLS and has made its `own` certificate.
 pub(crate) fn tls_problem(upstream: Upstream, own: &[u8]) -> Result<Router> {
     let own = Certificate::from_der(own)?;
@@ -76,7 +69,6 @@ fn trusting(certificate: &Certificate) -> Result<Client> {
     let client = Client::builder().tls_certs_merge([certificate.clone()]);
     client.build()
 }
-// ANCHOR_END: tls
 
 /// A service that asks with whatever `client` gives it.
 fn routes<F>(upstream: Upstream, client: F) -> Router

@@ -29,7 +29,6 @@ pub(crate) async fn at_once() -> Json<Message> {
     })
 }
 
-// ANCHOR: bad_gateway
 /// The upstream gave no answer that could be passed on: status 502.
 ///
 /// Made by `?` of any error. The upstream's failure is an answer of this service like any other;
@@ -56,4 +55,3 @@ impl IntoResponse for BadGateway {
         (StatusCode::BAD_GATEWAY, why).into_response()
     }
 }
-// ANCHOR_END: bad_gateway

@@ -45,7 +45,6 @@ struct Service {
     journal: Sender<Line>,
 }
 
-// ANCHOR: journal
 /// A message to the journal.
 enum Line {
     /// A request for data.
@@ -63,7 +62,6 @@ async fn keep(mut lines: Receiver<Line>) {
         }
     }
 }
-// ANCHOR_END: journal
 
 // ANCHOR: first
 async fn data_after_sending(State(service): State<Service>) -> String {

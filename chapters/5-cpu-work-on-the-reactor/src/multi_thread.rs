@@ -4,9 +4,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use crate::problem::routes;
 
-// ANCHOR: runtime
 /// Runtime as `#[tokio::main]` builds it: a worker thread for each CPU.
 pub(crate) fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }
-// ANCHOR_END: runtime

@@ -15,7 +15,6 @@ pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     Ok(queues)
 }
 
-// ANCHOR: start
 /// Starts a worker for each CPU of `hardware`, those of all groups, which may run on any.
 fn start_on(hardware: &SystemHardware, texts: &Texts) -> io::Result<Vec<Queue>> {
     let processors = hardware.processors();
@@ -27,7 +26,6 @@ fn start_on(hardware: &SystemHardware, texts: &Texts) -> io::Result<Vec<Queue>> 
         })
         .collect()
 }
-// ANCHOR_END: start
 
 #[cfg(test)]
 mod tests {
@@ -37,7 +35,6 @@ mod tests {
 
     use super::*;
 
-    // ANCHOR: groups
     #[test]
     fn four_groups_of_44_cpus_get_176_workers() {
         let processors = NonZero::new(176).expect("not zero");
@@ -50,5 +47,4 @@ mod tests {
             "all of them run"
         );
     }
-    // ANCHOR_END: groups
 }

@@ -6,7 +6,6 @@ use tokio::runtime::Builder;
 use crate::service::routes;
 use crate::texts::Texts;
 
-// ANCHOR: serve
 /// Runtime and server as `#[tokio::main]` and `axum::serve` make them.
 pub(crate) fn serve(options: Options, texts: Texts) -> Result<(), lab::Error> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
@@ -15,4 +14,3 @@ pub(crate) fn serve(options: Options, texts: Texts) -> Result<(), lab::Error> {
         lab.serve(routes(texts)).await
     })
 }
-// ANCHOR_END: serve

@@ -5,9 +5,7 @@ use std::io;
 use crate::texts::Texts;
 use crate::worker::{Queue, start_workers};
 
-// ANCHOR: start
 /// Starts a worker for each CPU. On Windows `num_cpus` counts one processor group only.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     start_workers(num_cpus::get(), texts)
 }
-// ANCHOR_END: start

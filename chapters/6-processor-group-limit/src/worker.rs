@@ -17,7 +17,6 @@ pub(crate) const QUEUE: usize = 4;
 /// Queue into which the main thread puts a worker's connections.
 pub(crate) type Queue = Sender<Connection>;
 
-// ANCHOR: worker
 /// Everything that a thread needs to answer alone. Nothing of a connection ever leaves the thread.
 pub(crate) struct Worker {
     runtime: Runtime,
@@ -51,7 +50,6 @@ impl Worker {
         });
     }
 }
-// ANCHOR_END: worker
 
 // ANCHOR: start_workers
 /// Starts `count` workers, whose threads may run where the calling one may.

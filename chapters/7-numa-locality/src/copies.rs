@@ -10,14 +10,11 @@ use region_cached::{RegionCachedExt, region_cached};
 use crate::team::Team;
 use crate::texts::Texts;
 
-// ANCHOR: texts
 region_cached! {
     /// The texts that no body may begin with, in memory once for each node, and once to copy from.
     static TEXTS: Texts = Texts::build();
 }
-// ANCHOR_END: texts
 
-// ANCHOR: start
 /// Starts a worker for each CPU.
 pub(crate) fn start() -> Team {
     let processors = SystemHardware::current().processors();
@@ -32,9 +29,7 @@ pub(crate) fn start() -> Team {
     }
     team
 }
-// ANCHOR_END: start
 
-// ANCHOR: check
 /// `POST /check` answers whether the body begins with one of the texts: `true` or `false`.
 fn routes() -> Router {
     Router::new().route("/check", post(check))
@@ -45,4 +40,3 @@ async fn check(body: String) -> String {
         .with_cached(|texts| texts.any_begins(&body))
         .to_string()
 }
-// ANCHOR_END: check

@@ -8,12 +8,10 @@ use region_local::{RegionLocalExt, region_local};
 use crate::team::Team;
 use crate::texts::Texts;
 
-// ANCHOR: texts
 region_local! {
     /// The texts that no body may begin with, built once in each node and never written again.
     static TEXTS: Texts = Texts::build();
 }
-// ANCHOR_END: texts
 
 /// Starts a worker for each CPU, which stays there.
 pub(crate) fn start() -> Team {

@@ -20,7 +20,6 @@ pub(crate) fn prepare(options: &Options) -> Result<(), lab::Error> {
     Ok(())
 }
 
-// ANCHOR: texts
 /// All texts, one after the other in one allocation, so that they lie where one thread has written
 /// them. A clone is another allocation.
 #[derive(Debug, Clone)]
@@ -44,7 +43,6 @@ impl Texts {
             .read(|texts| texts.chunks_exact(BYTES).any(|text| body.starts_with(text)))
     }
 }
-// ANCHOR_END: texts
 
 /// The text with this number.
 fn text(number: u64) -> String {

@@ -67,7 +67,6 @@ impl KeptBody {
     }
     // ANCHOR_END: push
 
-    // ANCHOR: append
     /// Does the same as [`KeptBody::push`], but takes and returns the body, so that it can be sent to
     /// another thread and back.
     ///
@@ -78,7 +77,6 @@ impl KeptBody {
         self.push(part)?;
         Ok(self)
     }
-    // ANCHOR_END: append
 
     // ANCHOR: summary
     /// Gets all parts back from the archive.

@@ -54,7 +54,6 @@ impl Bodies {
 }
 
 impl Body {
-    // ANCHOR: part
     /// The next [`PART`] bytes. Fewer at the end of the body, and `None` after it.
     ///
     /// # Errors
@@ -73,5 +72,4 @@ impl Body {
         let part = self.rest.split_to(self.rest.len().min(PART));
         Ok((!part.is_empty()).then(|| part.freeze()))
     }
-    // ANCHOR_END: part
 }

@@ -25,7 +25,6 @@ where
         .with_state(service)
 }
 
-// ANCHOR: few_at_once
 /// The problem for at most four bodies at once: the reactor still waits for the archive.
 pub(crate) fn few_at_once(service: Service) -> Router {
     let bodies = Arc::new(Semaphore::new(4));
@@ -42,9 +41,7 @@ pub(crate) fn few_at_once(service: Service) -> Router {
         }
     })
 }
-// ANCHOR_END: few_at_once
 
-// ANCHOR: permit
 /// The reactor's thread blocks after a permit; meanwhile another thread is the reactor.
 pub(crate) fn permit(service: Service) -> Router {
     let permits = Arc::new(Semaphore::new(2));
@@ -62,9 +59,7 @@ pub(crate) fn permit(service: Service) -> Router {
         }
     })
 }
-// ANCHOR_END: permit
 
-// ANCHOR: dispatch
 /// Two threads of our own wait.
 pub(crate) fn dispatch(service: Service) -> Router {
     let pool = Pool::new(2);
@@ -80,9 +75,7 @@ pub(crate) fn dispatch(service: Service) -> Router {
         }
     })
 }
-// ANCHOR_END: dispatch
 
-// ANCHOR: per_body
 /// One off-load for a whole body: its thread waits for each part, as well as for the archive.
 pub(crate) fn per_body(service: Service) -> Router {
     routes(service, async |service, bytes| {
@@ -104,9 +97,7 @@ pub(crate) fn per_body(service: Service) -> Router {
         summary.await?
     })
 }
-// ANCHOR_END: per_body
 
-// ANCHOR: async_client
 /// An asynchronous client speaks to the archive: no thread waits.
 pub(crate) fn async_client(service: Service) -> Router {
     routes(service, async |service, bytes| {
@@ -127,4 +118,3 @@ pub(crate) fn async_client(service: Service) -> Router {
         Ok(summary)
     })
 }
-// ANCHOR_END: async_client

@@ -39,7 +39,6 @@ impl Pool {
         Self(jobs)
     }
 
-    // ANCHOR: run
     /// Queues `work` and waits for its result. A queued job is skipped when its caller has gone.
     ///
     /// # Errors
@@ -60,7 +59,6 @@ impl Pool {
         let _ = self.0.send(Box::new(job)).await;
         received.await
     }
-    // ANCHOR_END: run
 }
 
 #[cfg(test)]

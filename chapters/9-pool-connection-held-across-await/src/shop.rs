@@ -103,7 +103,6 @@ pub(crate) fn books(pool: DbPool) -> Router {
     Router::new().route("/books", get(books)).with_state(pool)
 }
 
-// ANCHOR: refusal
 /// Why an order was not taken.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -140,7 +139,6 @@ impl IntoResponse for Refusal {
         }
     }
 }
-// ANCHOR_END: refusal
 
 impl From<reqwest::Error> for Refusal {
     fn from(error: reqwest::Error) -> Self {

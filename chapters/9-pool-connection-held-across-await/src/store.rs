@@ -35,7 +35,6 @@ pub(crate) async fn pool(lab: &Lab, connections: u32) -> Result<DbPool, lab::Err
     create_tables(&options).await.map_err(unusable)?;
 
     let (opened, lent, returned) = (lab.pool_use(), lab.pool_use(), lab.pool_use());
-    // ANCHOR: pool
     let pool = DbPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(Duration::from_secs(5))
@@ -56,7 +55,6 @@ pub(crate) async fn pool(lab: &Lab, connections: u32) -> Result<DbPool, lab::Err
             Box::pin(ready(Ok(true)))
         })
         .connect_lazy_with(options);
-    // ANCHOR_END: pool
     Ok(pool)
 }
 

@@ -58,7 +58,6 @@ fn a_database_that_is_not_there_is_told_in_one_sentence() {
     }
 }
 
-// ANCHOR: killed
 /// Kills a server under load. Afterwards the books must hold every confirmed order, and none that nobody placed.
 #[test]
 fn a_server_that_is_killed_under_load_has_lost_and_invented_nothing() {
@@ -108,4 +107,3 @@ fn a_server_that_is_killed_under_load_has_lost_and_invented_nothing() {
         );
     }
 }
-// ANCHOR_END: killed

@@ -4,7 +4,6 @@ use futures_util::future::select_ok;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Permit, Sender};
 
-// ANCHOR: dispatcher
 /// Gives connections to the workers, one after the other.
 pub(crate) struct Dispatcher<T> {
     queues: Vec<Sender<T>>,
@@ -43,7 +42,6 @@ impl<T> Dispatcher<T> {
         Some(room)
     }
 }
-// ANCHOR_END: dispatcher
 
 #[cfg(test)]
 mod tests {

@@ -194,7 +194,6 @@ impl Heartbeat {
             most_pieces: 0,
         });
         let heartbeat = self.clone();
-        // ANCHOR: ticks
         tokio::spawn(async move {
             let mut due = Instant::now() + PERIOD;
             for tick in 1.. {
@@ -205,7 +204,6 @@ impl Heartbeat {
                 due = (due + PERIOD).max(now);
             }
         });
-        // ANCHOR_END: ticks
     }
 
     fn record(&self, late: Duration, interval: &Interval) {
@@ -236,7 +234,6 @@ fn histogram() -> Result<Histogram<u64>, CreationError> {
     Histogram::new_with_bounds(1, 3_600_000_000, 2)
 }
 
-// ANCHOR: add
 /// Adds a time, and one for each tick that was due while it passed.
 fn add(histogram: &mut Histogram<u64>, time: Duration) {
     // An hour is more than any run lasts; what is longer counts as one.
@@ -245,7 +242,6 @@ fn add(histogram: &mut Histogram<u64>, time: Duration) {
     // Within the bounds, so it cannot fail.
     let _ = histogram.record_correct(micros, PERIOD_MICROS);
 }
-// ANCHOR_END: add
 
 #[cfg(test)]
 mod tests {

@@ -140,7 +140,6 @@ impl Service {
     }
 }
 
-// ANCHOR: listen
 /// Listens on an address that other listeners of this process may have, too. The kernel gives each new connection to one
 /// of them, by a hash of its addresses.
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
@@ -150,7 +149,6 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.bind(address)?;
     socket.listen(128)
 }
-// ANCHOR_END: listen
 
 fn serve(runtime: &Runtime, listener: &TcpListener, accepted: &AtomicU64) {
     let answer =

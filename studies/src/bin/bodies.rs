@@ -596,7 +596,6 @@ impl Fetch {
         Ok(black_box(summary))
     }
 
-    // ANCHOR: write
     /// Writes chunks to the end of the file, which is created with the first.
     async fn write(&self, file: Option<File>, chunks: Vec<Bytes>) -> io::Result<File> {
         let folder = self.folder.clone();
@@ -615,7 +614,6 @@ impl Fetch {
         };
         self.by.run(write).await?
     }
-    // ANCHOR_END: write
 }
 
 fn count_copy(bytes: usize) {

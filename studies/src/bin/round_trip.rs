@@ -133,7 +133,6 @@ async fn upstream(listener: &TcpListener) -> io::Result<()> {
     }
 }
 
-// ANCHOR: proxy
 /// Passes connections on to the upstream, as over a network with this round trip.
 async fn proxy(
     listener: &TcpListener,
@@ -174,7 +173,6 @@ async fn pass(
         to.write_all(&buffer[..length]).await?;
     }
 }
-// ANCHOR_END: proxy
 
 #[cfg(test)]
 mod tests {
