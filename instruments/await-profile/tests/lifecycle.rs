@@ -283,6 +283,38 @@ async fn who_held_the_lock_is_seen_where_it_lets_go() {
     let timer = of("tokio::time::Sleep");
     assert_eq!(timer.by, [Frame::Timer], "{releases:#?}");
     assert!(!lock.is_of_task && !timer.is_of_task, "{releases:#?}");
+    let by_drop = [lock.is_by_drop, timer.is_by_drop];
+    assert_eq!(by_drop, [Some(true), Some(false)], "{releases:#?}");
+}
+
+async fn takes(permits: &Semaphore) {
+    permits.acquire().await.unwrap().forget();
+    sleep(Duration::from_millis(10)).await;
+    permits.add_permits(1);
+}
+
+#[tokio::test]
+async fn a_permit_that_is_given_back_by_hand_is_no_guard() {
+    let profiler = AwaitProfiler::new().armed();
+    let permits = Arc::new(Semaphore::new(1));
+    for _ in 0..20 {
+        let (profiler, permits) = (profiler.clone(), permits.clone());
+        tokio::spawn(async move {
+            loop {
+                profiler.wrap("GET /", takes(&permits)).await;
+            }
+        });
+    }
+    let options = ProfileOptions::lasting(Duration::from_millis(500)).captures_per_second(1000);
+    let profile = profiler.profile(options).await.unwrap();
+    let releases = profile.releases(Frames::Own);
+    let of_permits = |release: &&Release| {
+        let leaf = release.frames.last();
+        leaf.is_some_and(|leaf| *leaf == "tokio::sync::Semaphore::acquire")
+    };
+    let release = releases.iter().find(of_permits);
+    let is_by_drop = release.map(|release| release.is_by_drop);
+    assert_eq!(is_by_drop, Some(Some(false)), "{releases:#?}");
 }
 
 #[tokio::test]
