@@ -6,6 +6,7 @@ mod computing_request;
 mod computing_task;
 mod computing_worker;
 mod connections;
+mod datagrams;
 mod disk;
 mod elsewhere;
 mod endings;
@@ -134,6 +135,7 @@ const RULES: &[Rule] = &[
     |facts| told(connections::not_accepted(facts)),
     |facts| told(connections::not_read(facts)),
     |facts| told(connections::shared(facts)),
+    |facts| told(datagrams::check(facts)),
 ];
 
 /// Returns the findings of sightings.

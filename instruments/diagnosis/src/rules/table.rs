@@ -360,6 +360,21 @@ rows! {
     NOT_READ = "unread", Fault, 0.8, SOCKETS,
         "The task or thread that reads does something else first.",
         "Read in a separate task, or close what will not be read.";
+    READER_ELSEWHERE = "datagrams", Fault, 1.2, SOCKETS,
+        "While its reader is there, what comes in overflows the socket's buffer.",
+        "Let one task only receive, and pass on by `try_send` to a bounded channel; a larger `SO_RCVBUF` helps with bursts alone.";
+    READER_COMPUTES = "datagrams", Fault, 1.2, SOCKETS,
+        "While its reader computes, what comes in overflows the socket's buffer.",
+        "Let one task or thread only receive and pass on, and compute in others; a larger `SO_RCVBUF` helps with bursts alone.";
+    NO_READER = "datagrams", Fault, 1.2, SOCKETS,
+        "No task or thread was seen to read it, so its buffer stays full.",
+        "Read it, or close it.";
+    READER_LATE = "datagrams", Fault, 1.2, SOCKETS,
+        "Its reader takes fewer datagrams than come in, or does something else in between.",
+        "Let one task only receive and pass on; `debug_endpoints::watch(\"NAME\", …)` around its future shows what else it does.";
+    BURSTS = "datagrams", Bound, 0.9, SOCKETS,
+        "Datagrams come in bursts that are larger than the socket's buffer.",
+        "Set a larger `SO_RCVBUF`, as `net.core.rmem_max` allows, and take all that is there at each wake (`try_recv_from`).";
     SHARED_CONNECTION = "shared_connection", Fault, 1.3, AWAIT,
         "One connection answers in turn: a slow command, or one that blocks, holds up all behind it.",
         "Use a pool of connections, and a separate one for commands that block.";
@@ -461,6 +476,31 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         causes: &["full_blocking_pool"],
         effect: Effect::Drops,
         consequences: &["unread", "blocking_pool"],
+    },
+    // The loss is told with what its reader does.
+    Explains {
+        causes: &["datagrams"],
+        effect: Effect::DropsThere,
+        consequences: &[
+            "answer",
+            "blocking_pool",
+            "channel",
+            "computing_request",
+            "computing_task",
+            "computing_worker",
+            "database",
+            "network",
+            "notification",
+            "rare_hold",
+            "task",
+            "timer",
+        ],
+    },
+    // Whatever keeps the threads also keeps those that read.
+    Explains {
+        causes: &["blocked_worker", "computing_worker"],
+        effect: Effect::RanksBelow,
+        consequences: &["datagrams"],
     },
     // A call that is given up closes its connection.
     Explains {
