@@ -17,6 +17,7 @@ mod growth;
 mod in_a_row;
 mod limits_nothing;
 mod lock_queue;
+mod lost_permits;
 mod one_after_another;
 mod one_task;
 mod producer;
@@ -110,6 +111,7 @@ const RULES: &[Rule] = &[
     |facts| told(runtimes::late(facts)),
     |facts| told(runtimes::uneven(facts)),
     |facts| told(waits_for_itself::check(facts)),
+    |facts| told(lost_permits::check(facts)),
     |facts| told(waits::check(facts)),
     |facts| told(ends::of_requests(facts)),
     |facts| told(ends::of_tasks(facts)),

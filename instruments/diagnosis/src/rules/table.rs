@@ -148,6 +148,9 @@ rows! {
     NEW_CONNECTION = "new_connection", Fault, 1.0, AWAIT, "", "";
     TRANSACTION = "database", Fault, 1.0, AWAIT, "", "";
     LIMIT = "limit", Bound, 0.9, AWAIT, "", "";
+    LIMIT_BY_HAND = "limit", Bound, 0.9, AWAIT,
+        "All permits are lent, or some were never given back: `available_permits()` of the idle service tells.",
+        "Keep each permit in a variable until the request ends (no `forget`); then look at what its holders do.";
     LIMIT_FOR_TASKS = "limit", Fault, 0.9, AWAIT,
         "Work in the background takes the permits that requests need.",
         "Give that work its own permits, and bound how much of it begins at once.";
@@ -176,6 +179,10 @@ rows! {
     STUCK = "stuck", Fault, 1.9, AWAIT,
         "It is never given back: some way out forgets it, or a second one is taken meanwhile.",
         "Look for both where it is taken.";
+    LOST_WITH_REQUESTS = "stuck", Fault, 1.5, TASKS_OF_PROCESS,
+        "A request that is dropped before that line never gives its permit back, and the limit shrinks.",
+        "Keep the permit in a variable (no `forget`), which gives it back when the request is dropped, or give it back in a `Drop` \
+         of your own.";
     HELD_ELSEWHERE = "stuck", Fault, 1.9, TASKS_OF_PROCESS,
         "Those requests took one before and keep it while they last, or it was forgotten: `/debug/tasks` says who holds it.",
         "Take one for each use, and give it back before the pause.";
