@@ -33,6 +33,8 @@ struct Wakes {
     tasks: BTreeSet<Option<u64>>,
     /// True if one was made by a request, or by a thread that polled no task.
     is_of_others: bool,
+    /// True if dropping a value made one.
+    is_by_drop: bool,
     at: Vec<Instant>,
 }
 
@@ -80,6 +82,7 @@ impl Profile {
             let by = seen(release.frames(frames));
             let wakes = waits.entry(place).or_default().entry(by).or_default();
             wakes.is_of_others |= !release.is_of_task;
+            wakes.is_by_drop |= release.is_by_drop;
             wakes.weight += self.weight_of(sample);
             wakes.samples += 1;
             if let Some((at, task)) = sample.releaser {
@@ -105,6 +108,7 @@ impl Profile {
                     share: wakes.weight / total,
                     samples: wakes.samples,
                     is_of_task: !wakes.is_of_others,
+                    is_by_drop: Some(wakes.is_by_drop),
                     tasks: wakes.tasks(),
                     wakes: wakes.at.len(),
                     short_gap_ms: wakes.short_gap_ms(),

@@ -31,6 +31,8 @@ pub(crate) struct Stack {
     pub(crate) is_timeout: bool,
     /// True for a wake by a task that is no request.
     pub(crate) is_of_task: bool,
+    /// True for a wake by a value that is dropped, such as a guard.
+    pub(crate) is_by_drop: bool,
 }
 
 impl Stack {
@@ -40,6 +42,7 @@ impl Stack {
             own: own_frames(&all),
             is_timeout: is_timeout(&all, &options.deadlines),
             is_of_task: false,
+            is_by_drop: false,
             all,
         }
     }
@@ -82,6 +85,7 @@ impl Stack {
             own,
             is_timeout: false,
             is_of_task: is_of_task(innermost_first),
+            is_by_drop: all.iter().any(drops),
             all,
         }
     }
@@ -115,6 +119,14 @@ impl Stack {
 const POLLS_REQUEST: &str = "Probe::poll";
 /// Function that polls a task, within which a request may be polled.
 const POLLS_TASK: &str = "task::core::Core::poll";
+
+/// Functions that the compiler writes to drop a value, of before and since Rust 1.97.
+const DROPS: [&str; 2] = ["drop_in_place", "drop_glue"];
+
+/// Returns whether a frame is of a value that is dropped.
+fn drops(frame: &Frame) -> bool {
+    frame.path.ends_with("::drop") || DROPS.iter().any(|name| frame.path.contains(name))
+}
 
 /// Returns whether a task polled this, and no request in it.
 fn is_of_task(innermost_first: &[Symbols]) -> bool {

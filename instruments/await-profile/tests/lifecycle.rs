@@ -275,9 +275,12 @@ async fn who_held_the_lock_is_seen_where_it_lets_go() {
             let is_holder = holder.is_some_and(|holder| {
                 holder.function() == Some("lifecycle::holds") && holder.line().is_some()
             });
-            is_holder && !lock.is_of_task && lock.samples > 10 && lock.share > 0.95
+            let is_guard = !lock.is_of_task && lock.is_by_drop == Some(true);
+            is_holder && is_guard && lock.samples > 10 && lock.share > 0.95
         });
-        let is_timers = |timer: &Release| timer.by == [Frame::Timer] && !timer.is_of_task;
+        let is_timers = |timer: &Release| {
+            timer.by == [Frame::Timer] && !timer.is_of_task && timer.is_by_drop == Some(false)
+        };
         is_of_holder && timer.is_some_and(is_timers)
     })
     .await;
@@ -297,6 +300,35 @@ async fn releases_once(profiler: &AwaitProfiler, are_right: impl Fn(&[Release]) 
         wrong.push(releases);
     }
     panic!("{wrong:#?}");
+}
+
+async fn takes(permits: &Semaphore) {
+    permits.acquire().await.unwrap().forget();
+    sleep(Duration::from_millis(10)).await;
+    permits.add_permits(1);
+}
+
+#[tokio::test]
+async fn a_permit_that_is_given_back_by_hand_is_no_guard() {
+    let profiler = AwaitProfiler::new().armed();
+    let permits = Arc::new(Semaphore::new(1));
+    for _ in 0..20 {
+        let (profiler, permits) = (profiler.clone(), permits.clone());
+        tokio::spawn(async move {
+            loop {
+                profiler.wrap("GET /", takes(&permits)).await;
+            }
+        });
+    }
+    releases_once(&profiler, |releases| {
+        let of_permits = |release: &&Release| {
+            let leaf = release.frames.last();
+            leaf.is_some_and(|leaf| *leaf == "tokio::sync::Semaphore::acquire")
+        };
+        let release = releases.iter().find(of_permits);
+        release.map(|release| release.is_by_drop) == Some(Some(false))
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ const INDEX: &str = "\
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
 /debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
-/debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
+/debug/sockets?seconds=N                connections by address, Nagle's algorithm, lost datagrams (&format=json)
 /debug/look?seconds=N                   all of them at once, and what they say together (&format=json|evidence)
 /debug/look?seconds=N&tail=99            why the p99 of each route is high, in three lines (&format=json)
 /debug/incidents                        what the threads did when the service was stuck, slow or short of something (&format=json)

@@ -75,7 +75,7 @@
 //! | `/debug/tasks` | all tasks of the runtimes: where each waits, what it holds, who waits for whom, and deadlocks (`?of=NAME`, `&format=json`, `html`, `svg`) |
 //! | `/debug/heartbeat?seconds=N` | how long tasks and jobs of the blocking pool wait to run, JSON |
 //! | `/debug/memory?seconds=N` | memory that is live, memory that the allocator keeps, and which of them grows, JSON |
-//! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and data that waits in them (`&format=json`) |
+//! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, data that waits in them, and lost datagrams (`&format=json`) |
 //! | `/debug/look?seconds=N` | waits, threads, CPU, heartbeat, memory and sockets at once, and what they say together (`&tail=99`, `&format=json`) |
 //! | `/debug/incidents` | the last moments at which the service was [stuck, too slow or short of something](Incidents), with stacks (`?format=json`) |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |

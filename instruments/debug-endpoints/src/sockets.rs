@@ -1,17 +1,19 @@
-//! TCP connections that this process has and opens, and data that waits in them, without a change of the service's
-//! code.
+//! TCP connections that this process has and opens, its UDP sockets, and data that waits in them, without a change of the
+//! service's code.
 //!
 //! The process's own descriptors are examined many times. A connection that begins and ends between two looks is not
 //! seen, so the counts are lower limits. The kernel's own counts, of the whole network namespace, are reported beside
 //! them.
 
 mod tcp_socket;
+mod udp_socket;
 
 use std::fmt;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use diagnosis::evidence::Connections;
+use diagnosis::datagrams::{DatagramSocket, WatchedDatagrams, namespace_count};
+use diagnosis::evidence::{Connections, Datagrams};
 use diagnosis::sockets::{Socket, Watched, namespace_counts, table};
 use diagnosis::{Process, Report};
 use serde::Serialize;
@@ -38,18 +40,19 @@ pub(crate) struct Sockets {
     says: Vec<String>,
 }
 
-/// Returns this process's TCP sockets.
-fn own_sockets() -> Option<Vec<Socket>> {
-    let mut sockets = Vec::new();
+/// Returns this process's TCP sockets, and its UDP sockets.
+fn own_sockets() -> Option<(Vec<Socket>, Vec<DatagramSocket>)> {
+    let (mut sockets, mut datagrams) = (Vec::new(), Vec::new());
     for open in fs::read_dir("/proc/self/fd").ok()?.flatten() {
-        if let Some(name) = open.file_name().to_str()
-            && let Ok(descriptor) = name.parse()
-            && let Some(socket) = TcpSocket::of(descriptor)
-        {
-            sockets.push(socket.socket());
+        let Some(descriptor) = open.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        match TcpSocket::of(descriptor) {
+            Some(socket) => sockets.push(socket.socket()),
+            None => datagrams.extend(udp_socket::of(descriptor)),
         }
     }
-    Some(sockets)
+    Some((sockets, datagrams))
 }
 
 impl Sockets {
@@ -85,6 +88,9 @@ impl fmt::Display for Sockets {
                 )?;
             }
         }
+        for datagrams in self.seen.datagrams.iter().take(50) {
+            writeln!(f, "{}", line_of(datagrams))?;
+        }
         writeln!(
             f,
             "{} looks in {:.1} s. Opened: at least. Held back: of the looks that found something queued.",
@@ -101,6 +107,22 @@ impl fmt::Display for Sockets {
     }
 }
 
+/// Returns the figures of UDP sockets as a line.
+fn line_of(datagrams: &Datagrams) -> String {
+    let side = if datagrams.is_connected {
+        "connected to"
+    } else {
+        "receives on"
+    };
+    format!(
+        "UDP {side} {}: {} datagrams dropped, and some waited at {:.0} % of the looks, {} bytes at most",
+        datagrams.address,
+        datagrams.dropped,
+        datagrams.unread_share * 100.0,
+        datagrams.most_unread
+    )
+}
+
 /// Looks at the sockets for `duration`.
 pub(crate) async fn watch(duration: Duration) -> Result<Sockets, EndpointError> {
     static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -114,8 +136,11 @@ pub(crate) async fn watch(duration: Duration) -> Result<Sockets, EndpointError> 
 fn take(until: &Until<'_>) -> Option<Sockets> {
     let process = Process::this();
     let (began, before) = (Instant::now(), namespace_counts(process));
-    let mut seen = Watched::default();
-    seen.look(&own_sockets()?);
+    let datagrams_before = namespace_count(process);
+    let (mut seen, mut datagrams) = (Watched::default(), WatchedDatagrams::default());
+    let (own, own_datagrams) = own_sockets()?;
+    seen.look(&own);
+    datagrams.look(&own_datagrams);
     let mut tables_due = began;
     loop {
         let looked = Instant::now();
@@ -126,13 +151,17 @@ fn take(until: &Until<'_>) -> Option<Sockets> {
         }
         if until.is_over() {
             let seconds = began.elapsed().as_secs_f64();
-            let seen = seen.finish(seconds, before, namespace_counts(process));
+            let mut seen = seen.finish(seconds, before, namespace_counts(process));
+            seen.datagrams = datagrams.finish();
+            let now = namespace_count(process).zip(datagrams_before);
+            seen.namespace_datagrams = now.map(|(now, before)| now.saturating_sub(before));
             return Some(Sockets::of(seen));
         }
         let looked = Instant::now();
         // If no descriptor is left for a moment, the other looks count.
-        if let Some(own) = own_sockets() {
+        if let Some((own, own_datagrams)) = own_sockets() {
             seen.look(&own);
+            datagrams.look(&own_datagrams);
         }
         until.sleep(PAUSE.max(looked.elapsed() * PAUSE_OF_LOOKS));
     }

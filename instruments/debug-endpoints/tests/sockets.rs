@@ -4,7 +4,7 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
@@ -94,6 +94,21 @@ fn connections_are_counted_and_nagle_is_accused_where_it_holds_something_back() 
         &[&says],
     );
     assert!(json.contains("\"namespace_opened\":"), "{json}");
+
+    // Nobody reads this one, and the kernel has nowhere to put what comes.
+    let unread = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let to = unread.local_addr().expect("bound");
+    let lost = format!("The socket on port {} lost ", to.port());
+    let sends = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let floods = || {
+        for _ in 0..2000 {
+            let _ = sends.send_to(&[0; 60_000], to);
+        }
+    };
+    let text = told_of(&floods, "", &[&lost, "nobody reads it"]);
+    assert!(text.contains("UDP receives on port"), "{text}");
+    drop(unread);
+
     let picture = common::ask(admin, "/debug/sockets?seconds=1&format=svg");
     assert_eq!(picture.status, 400, "{}", picture.text());
 }

@@ -12,7 +12,7 @@ pub use ecosystem::{
 use serde::{Deserialize, Serialize};
 
 pub use file::{Addresses, Unreadable, numbered};
-pub use tasks::{Circle, Limit, Spawned, Step, StepKind, TaskSet, Tasks, Way};
+pub use tasks::{Circle, Limit, Receiver, Spawned, Step, StepKind, TaskSet, Tasks, Way};
 
 use crate::threads::{CpuSamples, Stack, ThreadProfile};
 use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
@@ -252,7 +252,7 @@ pub struct Kept {
     pub bytes: u64,
 }
 
-/// TCP connections of the process.
+/// TCP connections of the process, and its UDP sockets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Connections {
@@ -264,10 +264,39 @@ pub struct Connections {
     pub namespace_opened: Option<u64>,
     /// Connections that the whole network namespace accepted, by the kernel's count.
     pub namespace_accepted: Option<u64>,
+    /// Datagrams that the whole network namespace read, by the kernel's count.
+    pub namespace_datagrams: Option<u64>,
     /// Connections to other services.
     pub upstreams: Vec<Peers>,
     /// Connections from clients.
     pub listeners: Vec<Peers>,
+    /// UDP sockets.
+    pub datagrams: Vec<Datagrams>,
+}
+
+/// UDP sockets on one port of this process, or those that are connected to one remote address.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Datagrams {
+    /// The remote address, or the port of this process.
+    pub address: String,
+    /// True if the sockets are connected, so that `address` is that of the other end.
+    pub is_connected: bool,
+    /// Number of the sockets.
+    pub sockets: usize,
+    /// Number of them for which the kernel dropped datagrams.
+    pub lossy: usize,
+    /// Datagrams that the kernel dropped because a socket's buffer was full, or because they were damaged.
+    pub dropped: u64,
+    /// Share of the looks at which received datagrams waited, between 0 and 1. If some of the sockets lost datagrams, this is of
+    /// those alone, and so is `is_read`.
+    pub unread_share: f64,
+    /// Most bytes of memory that waiting datagrams took on one of them. A small datagram takes some hundred bytes.
+    pub most_unread: u32,
+    /// Bytes that the smallest of their buffers takes, if that is known.
+    pub buffer: Option<u32>,
+    /// True if datagrams were taken out of one of them between two looks, as far as these show.
+    pub is_read: bool,
 }
 
 /// Connections to one remote address, or to one port of this process.

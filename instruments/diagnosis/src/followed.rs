@@ -73,6 +73,24 @@ impl<'a> Followed<'a> {
     }
 }
 
+/// Returns the number of waits of this kind at a line at once, averaged over the snapshots, if no task was seen to hold what
+/// one of them is for.
+pub(crate) fn unheld(tasks: &Tasks, kind: WaitKind, line: &Line) -> Option<f64> {
+    let mut all = 0.0;
+    for way in &tasks.ways {
+        let is_here = way.first().is_some_and(|step| {
+            step.kind == StepKind::Of(kind) && step.line().is_some_and(|at| is_same(&at, line))
+        });
+        if is_here && way.end().is_some() {
+            return None;
+        }
+        if is_here {
+            all += way.seen;
+        }
+    }
+    (all > 0.0).then(|| all / f64::from(tasks.snapshots.max(1)))
+}
+
 /// Returns the thing that a step waits for, as the library calls it.
 pub(crate) fn thing(step: &Step) -> String {
     match step.wait() {

@@ -8,6 +8,7 @@
 //! All numbers of the rules are in [`thresholds`]. [`Neighbours`] measures the CPU time of other programs, and [`Process`]
 //! names the process.
 
+pub mod datagrams;
 pub mod descriptors;
 pub mod evidence;
 mod facts;

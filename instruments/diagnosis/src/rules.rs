@@ -6,6 +6,7 @@ mod computing_request;
 mod computing_task;
 mod computing_worker;
 mod connections;
+mod datagrams;
 mod disk;
 mod elsewhere;
 mod endings;
@@ -16,6 +17,7 @@ mod growth;
 mod in_a_row;
 mod limits_nothing;
 mod lock_queue;
+mod lost_permits;
 mod one_after_another;
 mod one_task;
 mod producer;
@@ -109,6 +111,7 @@ const RULES: &[Rule] = &[
     |facts| told(runtimes::late(facts)),
     |facts| told(runtimes::uneven(facts)),
     |facts| told(waits_for_itself::check(facts)),
+    |facts| told(lost_permits::check(facts)),
     |facts| told(waits::check(facts)),
     |facts| told(ends::of_requests(facts)),
     |facts| told(ends::of_tasks(facts)),
@@ -134,6 +137,7 @@ const RULES: &[Rule] = &[
     |facts| told(connections::not_accepted(facts)),
     |facts| told(connections::not_read(facts)),
     |facts| told(connections::shared(facts)),
+    |facts| told(datagrams::check(facts)),
 ];
 
 /// Returns the findings of sightings.

@@ -147,7 +147,7 @@ impl Row {
 }
 
 /// Reads an address such as `0100007F:1F90`, which is 127.0.0.1:8080: 32-bit words in memory order, and the port.
-fn address(text: &str) -> Option<SocketAddr> {
+pub(crate) fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let word = |at| u32::from_str_radix(ip.get(at..at + 8)?, 16).ok();
     let ip = if ip.len() == 8 {
@@ -175,11 +175,17 @@ pub fn table(process: Process) -> Vec<Row> {
 /// Returns the numbers of connections that the process's network namespace opened and accepted since it began.
 pub fn namespace_counts(process: Process) -> Option<(u64, u64)> {
     let text = fs::read_to_string(process.path("net/snmp")).ok()?;
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
-    let (names, values) = (lines.next()?.split(' '), lines.next()?.split(' '));
-    let counts: HashMap<_, _> = names.zip(values).collect();
-    let count = |name| counts.get(name)?.parse().ok();
-    Some((count("ActiveOpens")?, count("PassiveOpens")?))
+    Some((
+        count(&text, "Tcp: ", "ActiveOpens")?,
+        count(&text, "Tcp: ", "PassiveOpens")?,
+    ))
+}
+
+/// Returns a count of a protocol, such as `Tcp: `, in the system's table of counts: a line of names, then one of values.
+pub(crate) fn count(table: &str, protocol: &str, name: &str) -> Option<u64> {
+    let mut lines = table.lines().filter_map(|line| line.strip_prefix(protocol));
+    let (mut names, mut values) = (lines.next()?.split(' '), lines.next()?.split(' '));
+    values.nth(names.position(|one| one == name)?)?.parse().ok()
 }
 
 /// Connections of a process so far.
@@ -353,8 +359,7 @@ impl Watched {
             looks: self.looks,
             namespace_opened: opened,
             namespace_accepted: accepted,
-            upstreams: Vec::new(),
-            listeners: Vec::new(),
+            ..Connections::default()
         };
         for (side, mut peers) in self.sides {
             peers.opened_per_second = peers.opened as f64 / seconds;

@@ -268,3 +268,9 @@ pub const UNREAD_LOOKS: u32 = 10;
 pub const SLOW_CLIENT_BYTES: u32 = 64 << 10;
 /// Smallest share of all looks that these are.
 pub const UNREAD_SHARE: f64 = 0.5;
+/// Fewest lost datagrams; fewer may be chance.
+pub const LOST_DATAGRAMS: u64 = 20;
+/// Smallest share of the datagrams that came to the network namespace which these are.
+pub const LOST_SHARE: f64 = 0.01;
+/// Smallest share of the time for which the reader of a socket is at another place, from which it reads too late because of that.
+pub const ELSEWHERE: f64 = 0.05;

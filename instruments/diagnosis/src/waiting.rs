@@ -6,7 +6,8 @@ use crate::evidence::{
     Evidence, Frame, Line, Place, Release, Requests, Route, innermost_line, path,
 };
 use crate::thresholds::{
-    ABSENT, AT_WORK, LEAST_MS, MUCH_OF_ALL, MUCH_OF_ROUTE, PART_OF_SEVERAL, PASSES_BY, QUEUE,
+    ABSENT, AT_WORK, LEAST_MS, MOST_OF_ROUTE, MUCH_OF_ALL, MUCH_OF_ROUTE, PART_OF_SEVERAL,
+    PASSES_BY, QUEUE,
 };
 
 /// Requests that wait for the same thing at the same line.
@@ -232,6 +233,21 @@ impl Waiting {
         }
         seen.extend(self.let_go());
         seen
+    }
+
+    /// Returns the line at which requests that got past give back by hand what these wait for, as far as the code that ended
+    /// most of these waits shows: it is further on in a function of the request, and drops no guard.
+    pub(crate) fn given_back_by_hand(&self) -> Option<&Line> {
+        let release = self.release.as_ref()?;
+        let by = innermost_line(&release.by)?;
+        let is_guard = release.is_by_drop == Some(true) || by.function.ends_with("::drop");
+        let mut back = release.by.iter().filter_map(Frame::line);
+        let is_of_request = back.any(|back| {
+            let mut own = self.place().frames.iter().filter_map(Frame::line);
+            own.any(|own| back.is_in_function_of(own) && back.line > own.line)
+        });
+        let is_most = release.share >= MOST_OF_ROUTE;
+        (is_of_request && is_most && !is_guard && !release.is_of_task).then_some(by)
     }
 
     /// Returns a sentence on the code that let them go, if it is known.

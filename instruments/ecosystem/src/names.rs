@@ -237,6 +237,8 @@ meanings! {
     ReadsFew = "reads_few",
     /// Reads more than it is asked for, and keeps it.
     Buffers = "buffers",
+    /// Takes datagrams out of a socket, or waits until it can.
+    ReceivesDatagrams = "receives_datagrams",
     /// Ends its tasks when it is dropped.
     EndsTasks = "ends_tasks",
 }

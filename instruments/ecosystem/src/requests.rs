@@ -247,6 +247,9 @@ pub struct Release {
     pub samples: u64,
     /// True if tasks ran this code each time, and no request.
     pub is_of_task: bool,
+    /// True if dropping a value ended one of these waits, such as a guard. The optimizer may leave no trace of it. `None` in
+    /// evidence from before it was noted.
+    pub is_by_drop: Option<bool>,
     /// Number of tasks that ran this code then; 0 if that is not known.
     pub tasks: usize,
     /// Number of wakes behind this share: several samples may fall on one wait.
@@ -315,6 +318,11 @@ impl Requests {
     /// Returns the number of requests that were dropped before they had an answer.
     pub fn dropped(&self) -> u64 {
         self.whole().map(|route| route.dropped).sum()
+    }
+
+    /// Returns the number of requests that were cut before their work was done: dropped, or answered by a time limit.
+    pub fn cut(&self) -> u64 {
+        self.dropped() + self.answers().timed_out
     }
 
     /// Returns the share of requests whose clients left, before the answer or during its body.

@@ -44,6 +44,7 @@ mod names;
 mod pass;
 mod process;
 mod reader;
+mod receivers;
 mod report;
 mod runtime;
 mod shadowed;

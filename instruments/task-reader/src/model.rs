@@ -79,6 +79,9 @@ pub struct Task {
     pub sets: Vec<TaskSet>,
     /// Parts of it that could not be read, in phrases.
     pub not_seen: Vec<String>,
+    /// The `async fn` or block in it that receives datagrams, at the line of that await, whether or not it waits there now.
+    #[serde(skip)]
+    pub(crate) receives: Option<Frame>,
     /// Address of its header, by which others know it.
     #[serde(skip)]
     pub(crate) address: u64,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use diagnosis::evidence::{self, StepKind};
 use diagnosis::threads::roles::Whose;
-use ecosystem::WaitKind;
+use ecosystem::{PartMeaning, WaitKind, carries_requests};
 
 use crate::model::{Certainty, Frame, Hold, Snapshot, State, Task, Wait};
 use crate::names;
@@ -32,6 +32,8 @@ pub(crate) struct Sums {
     limits: BTreeMap<LimitOf, LimitSums>,
     sets: BTreeMap<SetOf, [u64; 2]>,
     circles: Vec<evidence::Circle>,
+    /// Tasks whose code receives datagrams: the line at which it does, whether they do, and where they are.
+    receivers: BTreeMap<(String, bool, evidence::Step), u64>,
 }
 
 #[derive(Debug, Default)]
@@ -111,6 +113,7 @@ impl Sums {
         }
         self.add_limits(snapshot);
         self.add_sets(snapshot);
+        self.add_receivers(snapshot);
         self.circles = circles(snapshot);
         self.snapshots += 1;
     }
@@ -152,6 +155,25 @@ impl Sums {
         // A task that runs in a snapshot shows none.
         for (of, number) in numbers {
             self.sets.entry(of).or_insert([number; 2])[1] = number;
+        }
+    }
+
+    fn add_receivers(&mut self, snapshot: &Snapshot) {
+        for task in &snapshot.tasks {
+            let Some(receives_at) = task.receives.as_ref().and_then(label) else {
+                continue;
+            };
+            let mut frames = task.frames.iter();
+            // A request that asks another service by UDP does other things most of the time.
+            if frames.any(|frame| carries_requests(&names::path(&frame.future))) {
+                continue;
+            }
+            let mut frames = task.frames.iter();
+            let is_receiving =
+                frames.any(|frame| PartMeaning::ReceivesDatagrams.fits(&frame.future));
+            let (step, _) = step_of_holder(task, Part::Whole, None);
+            let place = (receives_at, is_receiving, step);
+            *self.receivers.entry(place).or_default() += 1;
         }
     }
 
@@ -199,6 +221,14 @@ impl Sums {
                 last,
             });
         }
+        for ((receives_at, is_receiving, step), seen) in self.receivers {
+            tasks.receivers.push(evidence::Receiver {
+                receives_at,
+                is_receiving,
+                step,
+                seen,
+            });
+        }
         tasks.ways.sort_by(|a, b| b.seen.total_cmp(&a.seen));
         tasks
             .spawned
@@ -207,6 +237,10 @@ impl Sums {
         tasks
             .sets
             .sort_by_key(|set| std::cmp::Reverse((set.last, set.first)));
+        tasks
+            .receivers
+            .sort_by_key(|receiver| std::cmp::Reverse(receiver.seen));
+        tasks.receivers.truncate(MOST_ROWS);
         tasks.ways.truncate(MOST_ROWS);
         tasks.spawned.truncate(MOST_ROWS);
         tasks.limits.truncate(MOST_ROWS);

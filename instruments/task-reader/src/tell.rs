@@ -52,6 +52,7 @@ impl Told {
             waits: Vec::new(),
             holds: Vec::new(),
             sets: Vec::new(),
+            receives: None,
             not_seen: Vec::new(),
             address,
             memory: Vec::new(),
@@ -99,6 +100,8 @@ pub(crate) fn task(
             }
             task.spawned_at = spawned_at(reading, cell);
             let future = future(reading, cell);
+            task.receives =
+                future.and_then(|future| walker.receivers.receives(reading.types, future.of));
             let of = future.and_then(|future| reading.type_of(future));
             task.begins = of.and_then(|of| of.first_line().cloned());
             // What a thread works on changes under our eyes.
@@ -146,6 +149,7 @@ pub(crate) fn blocked(
     let mut told = Told::new(blocked.future.address, runtime, state);
     let task = &mut told.task;
     (task.thread, task.in_block_on) = (Some(blocked.tid), true);
+    task.receives = walker.receivers.receives(reading.types, blocked.future.of);
     let of = reading.type_of(blocked.future);
     task.future = of.map_or_else(String::new, |of| names::of_future(&of.name));
     let node = walker.walk(blocked.future).map(Node::unboxed);

@@ -99,6 +99,11 @@ impl Type {
         matches!(&self.form, Form::Variants { tag: Some(tag), .. } if tag.is_state)
     }
 
+    /// Returns whether it is a box.
+    pub(crate) fn is_box(&self) -> bool {
+        self.name.starts_with("alloc::boxed::Box<")
+    }
+
     /// Returns the state of an `async fn` or block before it is polled.
     pub(crate) fn unresumed(&self) -> Option<&Field> {
         match &self.form {

@@ -15,6 +15,7 @@ use crate::contained::{contained, element, tasks_in};
 use crate::locals;
 use crate::names;
 use crate::pass::Place;
+use crate::receivers::Receivers;
 use crate::shadowed::Bodies;
 use crate::sockets::Sockets;
 use crate::types::{Field, Form, Line, Type, Variant};
@@ -141,6 +142,7 @@ pub(crate) struct Walker<'w, 'r, 'i, 'a> {
     pub(crate) reading: &'w Reading<'r, 'i, 'a>,
     bodies: &'w Bodies,
     pub(crate) sockets: Sockets,
+    pub(crate) receivers: Receivers,
     /// Whether a type can contain a future or a holder.
     matters: RefCell<HashMap<Place, bool>>,
 }
@@ -158,6 +160,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             reading,
             bodies,
             sockets: Sockets::default(),
+            receivers: Receivers::default(),
             matters: RefCell::default(),
         }
     }
@@ -341,7 +344,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
             && let Some(data) = of.fields.iter().find(|field| &*field.name == "pointer")
         {
             let is_followed = match object(&of) {
-                Some(Object::Future | Object::Stream) => search != Search::Aside || is_box(&of),
+                Some(Object::Future | Object::Stream) => search != Search::Aside || of.is_box(),
                 Some(Object::Body) => search == Search::Sent,
                 None => false,
             };
@@ -375,7 +378,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         }
         match &of.form {
             Form::Pointer(_) => {
-                let search = match (is_box(&of), search) {
+                let search = match (of.is_box(), search) {
                     (true, search) => search,
                     (false, Search::Aside) => return,
                     (false, _) => Search::Borrowed,
@@ -479,7 +482,7 @@ impl<'w, 'r, 'i, 'a> Walker<'w, 'r, 'i, 'a> {
         }
         let mut parts: Vec<Place> = of.fields.iter().map(|field| field.of).collect();
         match &of.form {
-            Form::Pointer(Some(target)) if is_box(of) || of.name.starts_with("&mut ") => {
+            Form::Pointer(Some(target)) if of.is_box() || of.name.starts_with("&mut ") => {
                 parts.push(*target);
             }
             Form::Variants { variants, .. } => {
@@ -517,8 +520,4 @@ fn object(of: &Type) -> Option<Object> {
         let is_body = BODIES.iter().any(|body| name.starts_with(body));
         is_body.then_some(Object::Body)
     }
-}
-
-fn is_box(of: &Type) -> bool {
-    of.name.starts_with("alloc::boxed::Box<")
 }

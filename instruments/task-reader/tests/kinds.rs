@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Build, Profile, Program, SECOND_TOOLCHAIN};
+use diagnosis::evidence::Receiver;
 use task_reader::{Certainty, Snapshot, Stage, State, Task};
 
 /// What is expected of a task, by the name of its function: the functions of the program in its stack with the marks of
@@ -112,6 +113,11 @@ const EXPECTED: &[(&str, &[&str], &[&str])] = &[
     ("accepts", &["accepts"], &["network"]),
     ("reads", &["reads"], &["network"]),
     ("receives_datagram", &["receives_datagram"], &["network"]),
+    (
+        "stores_datagrams",
+        &["stores_datagrams", "forever"],
+        &["timer"],
+    ),
     ("accepts_unix", &["accepts_unix"], &["network"]),
     ("joins", &["joins"], &["task"]),
     ("joins_blocking", &["joins_blocking"], &["task"]),
@@ -307,6 +313,22 @@ fn check(program: &Program, tokio: Tokio) {
         let found = task(&snapshot, function).and_then(|task| task.waits.first()?.peer.clone());
         if !found.as_ref().is_some_and(|found| found.starts_with(peer)) {
             wrong.push(format!("{function} waits for {found:?}"));
+        }
+    }
+    let tasks = program.tasks();
+    for (function, is_receiving, mark) in [
+        ("receives_datagram", true, "receives_datagram"),
+        ("stores_datagrams", false, "then_receives"),
+    ] {
+        let at = format!(
+            "kinds::{function} (src/bin/kinds.rs:{})",
+            program.line(mark)
+        );
+        let is_it = |receiver: &&Receiver| {
+            receiver.receives_at == at && receiver.is_receiving == is_receiving
+        };
+        if tasks.receivers.iter().filter(is_it).count() != 1 {
+            wrong.push(format!("receivers are {:#?}, not at {at}", tasks.receivers));
         }
     }
     let start = task(&snapshot, "start_of_chain").and_then(|task| task.waits.first()?.resource);

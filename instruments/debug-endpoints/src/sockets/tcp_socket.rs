@@ -54,8 +54,8 @@ impl TcpSocket {
     /// Returns the TCP socket of `descriptor`, if it is one.
     pub(crate) fn of(descriptor: i32) -> Option<Self> {
         let before = socket_inode(descriptor)?;
-        let info: [u32; 64] = option(descriptor, libc::TCP_INFO)?;
-        let [nodelay]: [u32; 1] = option(descriptor, libc::TCP_NODELAY)?;
+        let info: [u32; 64] = option(descriptor, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+        let [nodelay]: [u32; 1] = option(descriptor, libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
         let local = address(descriptor, libc::getsockname)?;
         let remote = address(descriptor, libc::getpeername);
         let socket = Self {
@@ -105,7 +105,7 @@ impl TcpSocket {
 }
 
 /// Returns the inode of the socket, if the descriptor stands for one.
-fn socket_inode(descriptor: i32) -> Option<libc::ino_t> {
+pub(super) fn socket_inode(descriptor: i32) -> Option<libc::ino_t> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: it writes to `stat`, which has room for it, or fails; a descriptor may be any number.
     let failed = unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) };
@@ -117,15 +117,18 @@ fn socket_inode(descriptor: i32) -> Option<libc::ino_t> {
     (stat.st_mode & libc::S_IFMT == libc::S_IFSOCK).then_some(stat.st_ino)
 }
 
-/// Returns the value of a TCP option, with zeros for words that the kernel does not write, or `None` for any other kind
-/// of socket.
-fn option<const WORDS: usize>(descriptor: i32, name: i32) -> Option<[u32; WORDS]> {
+/// Returns the value of an option, with zeros for words that the kernel does not write, or `None` for a socket that has none
+/// of this level.
+pub(super) fn option<const WORDS: usize>(
+    descriptor: i32,
+    level: i32,
+    name: i32,
+) -> Option<[u32; WORDS]> {
     let mut value = [0_u32; WORDS];
     let mut length = libc::socklen_t::try_from(size_of_val(&value)).ok()?;
     let to = value.as_mut_ptr().cast();
     // SAFETY: it writes at most `length` bytes to `value`, which has as many, or fails; a descriptor may be any number.
-    let failed =
-        unsafe { libc::getsockopt(descriptor, libc::IPPROTO_TCP, name, to, &raw mut length) };
+    let failed = unsafe { libc::getsockopt(descriptor, level, name, to, &raw mut length) };
     (failed == 0).then_some(value)
 }
 
@@ -138,9 +141,9 @@ fn bytes(descriptor: i32, request: libc::Ioctl) -> Option<u32> {
 }
 
 /// Type of `getsockname` and `getpeername`.
-type Ask = unsafe extern "C" fn(i32, *mut libc::sockaddr, *mut libc::socklen_t) -> i32;
+pub(super) type Ask = unsafe extern "C" fn(i32, *mut libc::sockaddr, *mut libc::socklen_t) -> i32;
 
-fn address(descriptor: i32, ask: Ask) -> Option<SocketAddr> {
+pub(super) fn address(descriptor: i32, ask: Ask) -> Option<SocketAddr> {
     // The kernel writes 16 bytes for IPv4 and 28 for IPv6: the family, the port in network order, for IPv6 four more
     // bytes, then the address.
     let mut bytes = [0_u8; 28];

@@ -101,10 +101,16 @@ impl Evidence {
         let Some(connections) = &mut evidence.connections else {
             return evidence;
         };
+        let upstreams = connections.upstreams.iter_mut();
+        let datagrams = connections.datagrams.iter_mut();
+        let addresses = upstreams
+            .map(|peers| &mut peers.address)
+            .chain(datagrams.map(|sockets| &mut sockets.address));
         let mut hosts = Vec::new();
-        for peers in &mut connections.upstreams {
-            if let Ok(address) = peers.address.parse() {
-                peers.address = numbered(address, &mut hosts);
+        for text in addresses {
+            // A port of this process is no address.
+            if let Ok(address) = text.parse() {
+                *text = numbered(address, &mut hosts);
             }
         }
         evidence
@@ -151,7 +157,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::evidence::{Connections, Descriptors, Peers};
+    use crate::evidence::{Connections, Datagrams, Descriptors, Peers};
     use crate::testing::{evidence, of_threads, place, route};
     use crate::threads::{CpuSamples, CpuThread, Stack, State, Thread};
 
@@ -181,6 +187,11 @@ mod tests {
             open: 2,
             ..Peers::default()
         };
+        let sockets = |address: &str| Datagrams {
+            address: address.to_owned(),
+            dropped: 7,
+            ..Datagrams::default()
+        };
         all.connections = Some(Connections {
             upstreams: vec![
                 peers("127.0.0.1:5432"),
@@ -189,6 +200,9 @@ mod tests {
                 peers("10.0.0.7:443"),
             ],
             listeners: vec![peers("8080")],
+            datagrams: ["port 8125", "10.0.0.7:53", "127.0.0.1:53"]
+                .map(sockets)
+                .into(),
             ..Connections::default()
         });
         all
@@ -215,6 +229,10 @@ mod tests {
             addresses,
             ["127.0.0.1:5432", "peer-1:443", "peer-2:6379", "peer-2:443"]
         );
+        let connections = read.connections.unwrap_or_default();
+        let datagrams = connections.datagrams.iter();
+        let datagrams: Vec<&str> = datagrams.map(|one| one.address.as_str()).collect();
+        assert_eq!(datagrams, ["port 8125", "peer-2:53", "127.0.0.1:53"]);
         assert!(!numbered.contains("10.0.0.7") && !numbered.contains("2001:db8"));
     }
 

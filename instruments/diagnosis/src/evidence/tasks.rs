@@ -24,6 +24,22 @@ pub struct Tasks {
     pub sets: Vec<TaskSet>,
     /// Tasks in the last snapshot that wait for each other in a circle.
     pub circles: Vec<Circle>,
+    /// Tasks whose code receives datagrams, by where they were, the most frequent places first.
+    pub receivers: Vec<Receiver>,
+}
+
+/// Tasks whose code receives datagrams, at one of their places.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Receiver {
+    /// Line at which they receive, with its function.
+    pub receives_at: String,
+    /// True if they waited for datagrams.
+    pub is_receiving: bool,
+    /// Place, and what they waited for there.
+    pub step: Step,
+    /// Number of such tasks in all snapshots.
+    pub seen: u64,
 }
 
 /// Tasks with one future.

@@ -148,6 +148,9 @@ rows! {
     NEW_CONNECTION = "new_connection", Fault, 1.0, AWAIT, "", "";
     TRANSACTION = "database", Fault, 1.0, AWAIT, "", "";
     LIMIT = "limit", Bound, 0.9, AWAIT, "", "";
+    LIMIT_BY_HAND = "limit", Bound, 0.9, AWAIT,
+        "All permits are lent, or some were never given back: `available_permits()` of the idle service tells.",
+        "Keep each permit in a variable until the request ends (no `forget`); then look at what its holders do.";
     LIMIT_FOR_TASKS = "limit", Fault, 0.9, AWAIT,
         "Work in the background takes the permits that requests need.",
         "Give that work its own permits, and bound how much of it begins at once.";
@@ -176,6 +179,10 @@ rows! {
     STUCK = "stuck", Fault, 1.9, AWAIT,
         "It is never given back: some way out forgets it, or a second one is taken meanwhile.",
         "Look for both where it is taken.";
+    LOST_WITH_REQUESTS = "stuck", Fault, 1.5, TASKS_OF_PROCESS,
+        "A request that is dropped before that line never gives its permit back, and the limit shrinks.",
+        "Keep the permit in a variable (no `forget`), which gives it back when the request is dropped, or give it back in a `Drop` \
+         of your own.";
     HELD_ELSEWHERE = "stuck", Fault, 1.9, TASKS_OF_PROCESS,
         "Those requests took one before and keep it while they last, or it was forgotten: `/debug/tasks` says who holds it.",
         "Take one for each use, and give it back before the pause.";
@@ -360,6 +367,21 @@ rows! {
     NOT_READ = "unread", Fault, 0.8, SOCKETS,
         "The task or thread that reads does something else first.",
         "Read in a separate task, or close what will not be read.";
+    READER_ELSEWHERE = "datagrams", Fault, 1.2, SOCKETS,
+        "While its reader is there, what comes in overflows the socket's buffer.",
+        "Let one task only receive, and pass on by `try_send` to a bounded channel; a larger `SO_RCVBUF` helps with bursts alone.";
+    READER_COMPUTES = "datagrams", Fault, 1.2, SOCKETS,
+        "While its reader computes, what comes in overflows the socket's buffer.",
+        "Let one task or thread only receive and pass on, and compute in others; a larger `SO_RCVBUF` helps with bursts alone.";
+    NO_READER = "datagrams", Fault, 1.2, SOCKETS,
+        "No task or thread was seen to read it, so its buffer stays full.",
+        "Read it, or close it.";
+    READER_LATE = "datagrams", Fault, 1.2, SOCKETS,
+        "Its reader takes fewer datagrams than come in, or does something else in between.",
+        "Let one task only receive and pass on; `debug_endpoints::watch(\"NAME\", …)` around its future shows what else it does.";
+    BURSTS = "datagrams", Bound, 0.9, SOCKETS,
+        "Datagrams come in bursts that are larger than the socket's buffer.",
+        "Set a larger `SO_RCVBUF`, as `net.core.rmem_max` allows, and take all that is there at each wake (`try_recv_from`).";
     SHARED_CONNECTION = "shared_connection", Fault, 1.3, AWAIT,
         "One connection answers in turn: a slow command, or one that blocks, holds up all behind it.",
         "Use a pool of connections, and a separate one for commands that block.";
@@ -461,6 +483,31 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         causes: &["full_blocking_pool"],
         effect: Effect::Drops,
         consequences: &["unread", "blocking_pool"],
+    },
+    // The loss is told with what its reader does.
+    Explains {
+        causes: &["datagrams"],
+        effect: Effect::DropsThere,
+        consequences: &[
+            "answer",
+            "blocking_pool",
+            "channel",
+            "computing_request",
+            "computing_task",
+            "computing_worker",
+            "database",
+            "network",
+            "notification",
+            "rare_hold",
+            "task",
+            "timer",
+        ],
+    },
+    // Whatever keeps the threads also keeps those that read.
+    Explains {
+        causes: &["blocked_worker", "computing_worker"],
+        effect: Effect::RanksBelow,
+        consequences: &["datagrams"],
     },
     // A call that is given up closes its connection.
     Explains {

@@ -7,7 +7,8 @@ use crate::evidence::{Frame, Line, Place, Requests, innermost_line};
 use crate::facts::Facts;
 use crate::finding::{Advice, Row, Sighting};
 use crate::thresholds::{
-    A_HOLDER, HELD_BY_TASKS, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK, RECEIVER, SAMPLES_OF_EACH,
+    A_HOLDER, FEWEST_BAD, HELD_BY_TASKS, MOST_OF_ROUTE, MUCH_OF_ROUTE, ONE_AT_WORK, RECEIVER,
+    SAMPLES_OF_EACH,
 };
 use crate::waiting::{Waiting, whereabouts};
 
@@ -35,6 +36,8 @@ enum What {
     LimitForTasks(Line, f64),
     /// Permits are kept in a pause at this line, by so many requests at once.
     LimitInPause(Line, f64),
+    /// Requests give permits back by hand, and some of them were cut, perhaps before that.
+    LimitByHand,
     /// The queue's receiver waits there.
     Receiver(Place),
 }
@@ -85,6 +88,7 @@ fn what(waiting: &Waiting, requests: &Requests) -> Option<What> {
         WaitKind::Database if is_much && waiting.wait.is_transaction() => {
             What::Alone(table::TRANSACTION)
         }
+        WaitKind::Limit if is_most && may_be_lost(waiting, requests) => What::LimitByHand,
         WaitKind::Limit if is_most => What::Alone(table::LIMIT),
         WaitKind::Queue if is_most => match receiver(waiting, requests) {
             Some(place) => What::Receiver(place.clone()),
@@ -130,6 +134,13 @@ fn is_for_tasks(waiting: &Waiting, requests: &Requests) -> bool {
         place.route == *route && is_other
     });
     waiting.is_queue() && *share >= HELD_BY_TASKS && !is_awaited
+}
+
+/// Returns whether requests may have been cut while they had a permit that they would have given back by hand.
+fn may_be_lost(waiting: &Waiting, requests: &Requests) -> bool {
+    let release = waiting.release.as_ref();
+    let is_noted = release.is_some_and(|release| release.is_by_drop.is_some());
+    is_noted && waiting.given_back_by_hand().is_some() && requests.cut() >= FEWEST_BAD
 }
 
 /// Returns the line at which most requests pause that have a permit, and their number, if others do what the permits are for:
@@ -221,6 +232,7 @@ impl Sighting for LongWait {
             What::PoolAtWork => table::POOL_AT_WORK,
             What::LimitForTasks(..) => table::LIMIT_FOR_TASKS,
             What::LimitInPause(..) => table::LIMIT_IN_PAUSE,
+            What::LimitByHand => table::LIMIT_BY_HAND,
             What::Receiver(place) if place.kind() == Some(WaitKind::Database) => {
                 table::QUEUE_FOR_STATEMENT
             }

@@ -6,10 +6,10 @@ use super::table;
 use crate::evidence::{Frame, Line, Place, Requests};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
-use crate::followed::Followed;
+use crate::followed::{Followed, unheld};
 use crate::threads::seen::Inside;
 use crate::thresholds::{
-    A_HOLDER, ALL_OF_ROUTE, GOES_ON, KNOWN_HOLDER, MUCH_OF_ROUTE, QUEUE, STANDSTILL,
+    A_HOLDER, ALL_OF_ROUTE, GOES_ON, KNOWN_HOLDER, MUCH_OF_ROUTE, QUEUE, STANDSTILL, TASKS_AT_ONCE,
 };
 use crate::waiting::{Waiting, is_of_holders, whereabouts};
 
@@ -32,6 +32,8 @@ enum What {
     Elsewhere(Place),
     /// No request was seen that may hold it.
     Nobody,
+    /// So many tasks at once wait for it, averaged over so many snapshots, and none has it.
+    NoTask(f64, u32),
 }
 
 pub(crate) fn check(facts: &Facts<'_>) -> Vec<Standstill> {
@@ -40,10 +42,12 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<Standstill> {
         return found;
     };
     for waiting in &facts.waits {
-        if !is_stuck(waiting, requests) {
-            continue;
-        }
-        let Some(what) = what(waiting, requests, facts) else {
+        let what = if is_stuck(waiting, requests) {
+            what(waiting, requests, facts)
+        } else {
+            no_task(waiting, facts).filter(|_| stands_still(waiting))
+        };
+        let Some(what) = what else {
             continue;
         };
         // Both lines of a pair are places where requests wait.
@@ -90,10 +94,26 @@ fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
             waits += place.in_flight;
         }
     }
-    let stands_still = route.finished == 0 || route.standstill >= STANDSTILL;
     let is_much = waiting.place().in_flight >= MUCH_OF_ROUTE * route.in_flight
         || held_and_awaited(waiting, requests).is_some();
-    stands_still && is_much && route.in_flight >= QUEUE && waits >= ALL_OF_ROUTE * route.in_flight
+    let all_wait = waits >= ALL_OF_ROUTE * route.in_flight;
+    stands_still(waiting) && is_much && route.in_flight >= QUEUE && all_wait
+}
+
+fn stands_still(waiting: &Waiting) -> bool {
+    waiting.route.finished == 0 || waiting.route.standstill >= STANDSTILL
+}
+
+/// Returns that all requests of the route wait for permits which no task has, as the snapshots show: these are taken last, when
+/// the last permit may be gone.
+fn no_task(waiting: &Waiting, facts: &Facts<'_>) -> Option<What> {
+    let (tasks, line) = (facts.evidence.tasks.as_ref()?, waiting.line()?);
+    if waiting.kind() != WaitKind::Limit {
+        return None;
+    }
+    let at_once = unheld(tasks, WaitKind::Limit, line)?;
+    let all = ALL_OF_ROUTE * waiting.route.in_flight;
+    (at_once >= all.max(TASKS_AT_ONCE)).then_some(What::NoTask(at_once, tasks.snapshots))
 }
 
 /// Returns what these wait for; `None` if the tasks show who holds it, which is told with that.
@@ -118,7 +138,7 @@ fn what(waiting: &Waiting, requests: &Requests, facts: &Facts<'_>) -> Option<Wha
     }
     match elsewhere(waiting, requests) {
         Some(place) => Some(What::Elsewhere(place.clone())),
-        None => Some(What::Nobody),
+        None => no_task(waiting, facts).or(Some(What::Nobody)),
     }
 }
 
@@ -190,7 +210,7 @@ impl Sighting for Standstill {
             What::HeldUp(..) => table::HELD_UP,
             What::HeldByTask(_) => table::HELD_BY_TASK,
             What::Elsewhere(_) => table::HELD_ELSEWHERE,
-            What::Nobody => table::STUCK,
+            What::Nobody | What::NoTask(..) => table::STUCK,
         }
     }
 
@@ -234,6 +254,7 @@ impl Sighting for Standstill {
                 whereabouts(place)
             ),
             What::Nobody => format!("{headline} No request is past this wait."),
+            What::NoTask(..) => format!("{headline} No task has one."),
         }
     }
 
@@ -253,6 +274,12 @@ impl Sighting for Standstill {
         match &self.what {
             What::NotReceived(Some(others)) => {
                 seen.push(format!("Tasks that are no requests run {}.", others.places));
+            }
+            What::NoTask(at_once, snapshots) => {
+                let at_once = figures::average(*at_once);
+                seen.push(format!(
+                    "In {snapshots} snapshots {at_once} tasks at once waited here, and none had a permit."
+                ));
             }
             What::Elsewhere(place) => {
                 let stay = figures::average(place.in_flight);
@@ -363,6 +390,42 @@ mod tests {
         );
         let found = look(&evidence(&[route("GET /render", 8.0, 0)], &[acquire]));
         assert_eq!(found[0].kind, "stuck");
+    }
+
+    /// Recorded of a service that forgets permits: the last one went while it was looked at.
+    #[test]
+    fn permits_that_no_task_has_any_more_are_stuck() {
+        let acquire = [FIRST, "tokio::sync::Semaphore::acquire"];
+        let sleep = ["shop::render (src/render.rs:31)", "tokio::time::Sleep"];
+        let with = |at_once: f64, standstill| {
+            let mut route = route("GET /render", 6.0, 319);
+            route.standstill = standstill;
+            let places = [
+                place("GET /render", &acquire, 5.4),
+                place("GET /render", &sleep, 0.6),
+            ];
+            let mut evidence = evidence(&[route], &places);
+            evidence.tasks = Some(Tasks {
+                snapshots: 10,
+                ways: vec![Way {
+                    seen: at_once * 10.0,
+                    ends: 80,
+                    steps: vec![Step {
+                        at: Some(FIRST.to_owned()),
+                        kind: StepKind::Of(WaitKind::Limit),
+                        ..Step::default()
+                    }],
+                }],
+                ..Tasks::default()
+            });
+            evidence
+        };
+        both_sides(look, STANDSTILL, |standstill| with(8.0, standstill));
+        both_sides(look, ALL_OF_ROUTE, |share| with(6.0 * share, 2.0));
+        let found = judge(&Facts::of(&with(8.0, 2.0)));
+        assert_eq!(found.len(), 1, "it is told once: {found:?}");
+        assert_eq!(found[0].kind, "stuck");
+        assert!(found[0].headline.ends_with("No task has one."), "{found:?}");
     }
 
     /// Reported of event streams: each kept a connection of the pool while it paused, and the requests that wait for one were said

@@ -143,6 +143,49 @@ pub(crate) fn inside(
     })
 }
 
+/// A function of the service that receives datagrams.
+pub(crate) struct Receives<'a> {
+    /// The line at which it does.
+    pub(crate) at: Told,
+    /// Where it is most when it does not receive.
+    pub(crate) elsewhere: Seen<'a>,
+}
+
+/// Returns the function that receives datagrams, as any of `all` shows, and that most of the `counted` stacks run without
+/// receiving.
+pub(crate) fn receives<'a>(all: &[&Stack], counted: &[&'a Stack]) -> Option<Receives<'a>> {
+    let (mut done, mut found): (Vec<&str>, Option<Receives<'a>>) = (Vec::new(), None);
+    for stack in all {
+        let mut frames = stack.frames.iter();
+        let receives = frames.position(|frame| receives_datagrams(&frame.function));
+        let own = receives.and_then(|at| stack.frames[..at].iter().rfind(|frame| frame.own));
+        let Some(own) = own.filter(|own| !done.contains(&own.function.as_str())) else {
+            continue;
+        };
+        done.push(&own.function);
+        let elsewhere = counted.iter().copied().filter(|other| {
+            let mut frames = other.frames.iter();
+            other.state != State::Idle
+                && frames.any(|frame| frame.own && frame.function == own.function)
+                && !passes(other, PartMeaning::ReceivesDatagrams)
+        });
+        if let Some((elsewhere, _)) = most_frequent(elsewhere)
+            && found
+                .as_ref()
+                .is_none_or(|found| elsewhere.samples > found.elsewhere.samples)
+        {
+            let at = own.told();
+            found = Some(Receives { at, elsewhere });
+        }
+    }
+    found
+}
+
+/// Returns whether a function takes datagrams out of a socket, or waits until it can.
+pub(crate) fn receives_datagrams(function: &str) -> bool {
+    PartMeaning::ReceivesDatagrams.fits(function)
+}
+
 /// Returns the stacks of threads that drive tasks, at work.
 fn of_tasks<'a>(threads: Option<&'a ThreadProfile>, cpu: Option<&'a CpuSamples>) -> Vec<&'a Stack> {
     let mut stacks = Vec::new();
@@ -189,6 +232,13 @@ pub(crate) fn computes(stack: &Stack) -> bool {
 pub struct Spot {
     frame: Told,
     caller: Option<Told>,
+}
+
+impl Spot {
+    /// Returns its function as a place, as the findings on computing name theirs.
+    pub(crate) fn function(&self) -> Told {
+        Told::Function(self.frame.function().unwrap_or_default().to_owned())
+    }
 }
 
 impl fmt::Display for Spot {

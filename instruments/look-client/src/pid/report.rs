@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use diagnosis::evidence::{Descriptors, Peers};
+use diagnosis::evidence::{Datagrams, Descriptors, Peers};
 use diagnosis::threads::{Stack, State, Thread, ThreadProfile};
 use diagnosis::{Evidence, Report};
 use serde::Serialize;
@@ -53,6 +53,8 @@ pub(crate) struct Outside {
     /// Connections to others and from clients.
     upstreams: Vec<Peers>,
     listeners: Vec<Peers>,
+    /// UDP sockets.
+    datagrams: Vec<Datagrams>,
     /// Resident memory without files at the end, in bytes.
     resident_bytes: Option<i64>,
     /// A sentence on it.
@@ -125,6 +127,7 @@ impl Outside {
             text: String::new(),
             upstreams: connections.upstreams,
             listeners: connections.listeners,
+            datagrams: connections.datagrams,
         };
         outside.text = outside.to_string();
         outside
@@ -265,6 +268,10 @@ impl fmt::Display for Outside {
             for one in peers.iter().take(MOST_PEERS) {
                 writeln!(f, "  {title} {}", line_of(one))?;
             }
+        }
+        for one in self.datagrams.iter().take(MOST_PEERS) {
+            let (address, dropped) = (&one.address, one.dropped);
+            writeln!(f, "  UDP at {address}: {dropped} datagrams dropped")?;
         }
         if let Some(memory) = &self.memory {
             writeln!(f, "  Memory: {memory}.")?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use diagnosis::datagrams::{self, DatagramSocket, WatchedDatagrams};
 use diagnosis::evidence::{Connections, Descriptors, Memory, NamedProcess, Part, View};
 use diagnosis::sockets::{Row, Socket, Watched, inode, namespace_counts, table};
 use diagnosis::threads::{ThreadProfile, sample};
@@ -102,6 +103,8 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
     let before = namespace_counts(process);
     let mut counts = before;
     let (mut sockets, mut is_first) = (Watched::default(), true);
+    let datagrams_before = datagrams::namespace_count(process);
+    let (mut datagrams_now, mut datagrams) = (datagrams_before, WatchedDatagrams::default());
     let mut rest = Rest::default();
     let mut seen = descriptors::limit(process).map(|limit| Descriptors {
         limit,
@@ -118,14 +121,16 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
         // The system takes long to list its sockets, and the rest is quick.
         if is_over || Instant::now() >= sockets_due {
             let looked = ThreadTime::now();
-            let rows = table(process);
-            if let Some(own) = own_sockets(process, &rows) {
+            let (rows, udp) = (table(process), datagrams::table(process));
+            if let Some((own, own_datagrams)) = own_sockets(process, &rows, &udp) {
                 has_sockets = true;
                 sockets.look(&own);
+                datagrams.look(&own_datagrams);
             }
             sockets.look_for_ended(&rows, is_first);
             is_first = false;
             counts = namespace_counts(process).or(counts);
+            datagrams_now = datagrams::namespace_count(process).or(datagrams_now);
             sockets_due = Instant::now() + looked.elapsed() * PAUSE_OF_LOOKS;
         }
         if let (Some(seen), Ok(open)) = (&mut seen, descriptors::open(process)) {
@@ -142,20 +147,31 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
         thread::sleep(PAUSE.min(left));
     }
     let seconds = began.elapsed().as_secs_f64();
-    rest.connections = has_sockets.then(|| sockets.finish(seconds, before, counts));
+    if has_sockets {
+        let mut connections = sockets.finish(seconds, before, counts);
+        connections.datagrams = datagrams.finish();
+        let now = datagrams_now.zip(datagrams_before);
+        connections.namespace_datagrams = now.map(|(now, before)| now.saturating_sub(before));
+        rest.connections = Some(connections);
+    }
     rest.descriptors = seen;
     rest
 }
 
-/// Returns the sockets of the table that the process has descriptors of, or `None` if these cannot be listed.
-fn own_sockets(process: Process, rows: &[Row]) -> Option<Vec<Socket>> {
+/// Returns the sockets of both tables that the process has descriptors of, or `None` if these cannot be listed.
+fn own_sockets(
+    process: Process,
+    rows: &[Row],
+    udp: &[DatagramSocket],
+) -> Option<(Vec<Socket>, Vec<DatagramSocket>)> {
     let mut inodes = HashSet::new();
     for entry in fs::read_dir(process.path("fd")).ok()?.flatten() {
         let link = fs::read_link(entry.path()).unwrap_or_default();
         inodes.extend(inode(&link));
     }
     let own = rows.iter().filter(|row| inodes.contains(&row.inode));
-    Some(own.map(Row::socket).collect())
+    let datagrams = udp.iter().filter(|socket| inodes.contains(&socket.inode));
+    Some((own.map(Row::socket).collect(), datagrams.copied().collect()))
 }
 
 /// Returns the CPU time that the process has used, in ticks.

@@ -5,7 +5,9 @@ use std::io::{BufRead as _, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use diagnosis::evidence::Tasks;
 use task_reader::{Binary, Index, Reader, Snapshot};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,6 +211,15 @@ impl Program {
         let binary = Binary::of_process(self.pid()).unwrap();
         let index = Index::new(&binary).unwrap();
         Reader::new(&index).snapshot(self.pid()).unwrap()
+    }
+
+    /// Returns what several snapshots say together.
+    pub fn tasks(&self) -> Tasks {
+        let binary = Binary::of_process(self.pid()).unwrap();
+        let index = Index::new(&binary).unwrap();
+        let reader = Reader::new(&index);
+        let (_, tasks) = reader.watch(self.pid(), Duration::ZERO, &|| true).unwrap();
+        tasks
     }
 
     /// Returns the line that a comment marks.
