@@ -96,11 +96,16 @@ impl fmt::Display for Sockets {
             "{} looks in {:.1} s. Opened: at least. Held back: of the looks that found something queued.",
             self.seen.looks, self.seen.seconds
         )?;
-        let counts = (self.seen.namespace_opened, self.seen.namespace_accepted);
-        if let (Some(opened), Some(accepted)) = counts {
+        let counts = (
+            self.seen.namespace_opened,
+            self.seen.namespace_failed,
+            self.seen.namespace_accepted,
+        );
+        if let (Some(opened), Some(failed), Some(accepted)) = counts {
             writeln!(
                 f,
-                "All processes of this network namespace together opened {opened} connections and accepted {accepted}."
+                "All processes of this network namespace together opened {opened} connections, of which {failed} failed, and \
+                 accepted {accepted}."
             )?;
         }
         Ok(())

@@ -4,6 +4,7 @@ mod file;
 mod tasks;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 pub use ecosystem::{
@@ -266,6 +267,8 @@ pub struct Connections {
     pub namespace_accepted: Option<u64>,
     /// Datagrams that the whole network namespace read, by the kernel's count.
     pub namespace_datagrams: Option<u64>,
+    /// Connections of the whole network namespace that failed before they were established, by the kernel's count.
+    pub namespace_failed: Option<u64>,
     /// Connections to other services.
     pub upstreams: Vec<Peers>,
     /// Connections from clients.
@@ -297,6 +300,23 @@ pub struct Datagrams {
     pub buffer: Option<u32>,
     /// True if datagrams were taken out of one of them between two looks, as far as these show.
     pub is_read: bool,
+}
+
+impl Connections {
+    /// Returns the number of connections that failed before they were established. Evidence without that count has those
+    /// that were opened and never accepted, if all other ends are on this machine.
+    pub(crate) fn failed(&self) -> Option<u64> {
+        if self.namespace_failed.is_some() {
+            return self.namespace_failed;
+        }
+        let mut upstreams = self.upstreams.iter();
+        let are_local = upstreams.all(|peers| {
+            let address: Result<SocketAddr, _> = peers.address.parse();
+            address.is_ok_and(|address| address.ip().is_loopback())
+        });
+        let (opened, accepted) = (self.namespace_opened?, self.namespace_accepted?);
+        are_local.then(|| opened.saturating_sub(accepted))
+    }
 }
 
 /// Connections to one remote address, or to one port of this process.

@@ -102,7 +102,10 @@ pub(crate) fn thing(step: &Step) -> String {
 /// Returns whether two lines are one. A statement of several lines may have the number of any of them.
 pub(crate) fn is_same(at: &Line, line: &Line) -> bool {
     let is_file = is_end_of(&at.file, &line.file) || is_end_of(&line.file, &at.file);
-    let last = |path: &str| path.rsplit("::").next().map(str::to_owned);
+    let last = |path: &str| {
+        let path = path.trim_end_matches("::{{closure}}");
+        path.rsplit("::").next().map(str::to_owned)
+    };
     let is_near =
         last(&at.function) == last(&line.function) && at.line.abs_diff(line.line) <= LINES_APART;
     is_file && (at.line == line.line || is_near)
@@ -132,6 +135,10 @@ mod tests {
         assert!(
             same("shop::issue (web/src/issue.rs:53)"),
             "a statement of several lines"
+        );
+        assert!(
+            same("shop::Tracker::issue::{{closure}} (web/src/issue.rs:53)"),
+            "as compilers name it"
         );
         assert!(!same("shop::other (web/src/issue.rs:53)"));
         assert!(!same("shop::issue (src/reissue.rs:51)"));

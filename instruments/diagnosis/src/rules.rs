@@ -22,6 +22,7 @@ mod one_after_another;
 mod one_task;
 mod producer;
 mod rare_hold;
+mod retried;
 mod runtimes;
 mod small_reads;
 mod spins;
@@ -31,6 +32,7 @@ mod table;
 mod unpolled;
 mod waits;
 mod waits_for_itself;
+mod wakes_all;
 mod why;
 
 use crate::facts::Facts;
@@ -101,6 +103,9 @@ const RULES: &[Rule] = &[
     |facts| told(rare_hold::check(facts)),
     |facts| told(small_reads::check(facts)),
     |facts| told(spins::check(facts)),
+    |facts| told(spins::never_yields(facts)),
+    |facts| told(retried::check(facts)),
+    |facts| told(wakes_all::check(facts)),
     |facts| told(from_outside::stopped(facts)),
     |facts| told(from_outside::busy_threads(facts)),
     |facts| told(from_outside::busy_blocking_pool(facts)),

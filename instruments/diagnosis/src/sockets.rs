@@ -172,13 +172,26 @@ pub fn table(process: Process) -> Vec<Row> {
     rows
 }
 
-/// Returns the numbers of connections that the process's network namespace opened and accepted since it began.
-pub fn namespace_counts(process: Process) -> Option<(u64, u64)> {
+/// Numbers of TCP connections of a network namespace, by the kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NamespaceCounts {
+    /// Connections that were opened, with those that failed.
+    pub opened: u64,
+    /// Connections that were accepted.
+    pub accepted: u64,
+    /// Connections that failed before they were established, such as those that were refused.
+    pub failed: u64,
+}
+
+/// Returns the numbers of connections of the process's network namespace since it began.
+pub fn namespace_counts(process: Process) -> Option<NamespaceCounts> {
     let text = fs::read_to_string(process.path("net/snmp")).ok()?;
-    Some((
-        count(&text, "Tcp: ", "ActiveOpens")?,
-        count(&text, "Tcp: ", "PassiveOpens")?,
-    ))
+    let count = |name| count(&text, "Tcp: ", name);
+    Some(NamespaceCounts {
+        opened: count("ActiveOpens")?,
+        accepted: count("PassiveOpens")?,
+        failed: count("AttemptFails")?,
+    })
 }
 
 /// Returns a count of a protocol, such as `Tcp: `, in the system's table of counts: a line of names, then one of values.
@@ -344,13 +357,14 @@ impl Watched {
     pub fn finish(
         self,
         seconds: f64,
-        before: Option<(u64, u64)>,
-        now: Option<(u64, u64)>,
+        before: Option<NamespaceCounts>,
+        now: Option<NamespaceCounts>,
     ) -> Connections {
-        let (mut opened, mut accepted) = (None, None);
+        let (mut opened, mut accepted, mut failed) = (None, None, None);
         if let (Some(before), Some(now)) = (before, now) {
-            opened = Some(now.0.saturating_sub(before.0));
-            accepted = Some(now.1.saturating_sub(before.1));
+            opened = Some(now.opened.saturating_sub(before.opened));
+            accepted = Some(now.accepted.saturating_sub(before.accepted));
+            failed = Some(now.failed.saturating_sub(before.failed));
         }
         let unread = self.unread.for_long(self.looks);
         let unsent = self.unsent.for_long(self.looks);
@@ -359,6 +373,7 @@ impl Watched {
             looks: self.looks,
             namespace_opened: opened,
             namespace_accepted: accepted,
+            namespace_failed: failed,
             ..Connections::default()
         };
         for (side, mut peers) in self.sides {

@@ -16,6 +16,9 @@ pub const LISTED: f64 = 0.1;
 /// Fewest waits of a request for the same thing, one after another, that are reported. One statement and its connection
 /// make fewer.
 pub const IN_A_ROW: f64 = 4.0;
+/// Fewest jobs of the blocking pool for one file in a row within a request, from which the file has no buffer. A large file
+/// that is read at once takes about twenty, each twice as large as the last.
+pub const SMALL_JOBS: f64 = 32.0;
 /// Shortest mean time of the waits in a row, in milliseconds; shorter ones are reads of further parts of one answer.
 pub const IN_A_ROW_MS: f64 = 0.5;
 /// Requests that wait for several things at once (`join!`, `select!`): smallest share of one of these waits that can stand
@@ -173,6 +176,8 @@ pub const WAITERS_OF_ONE: f64 = 2.0;
 pub const SPINNING: f64 = 0.5;
 /// Fewest CPUs that a process with such a task uses.
 pub const SPINNING_CPUS: f64 = 0.3;
+/// Shortest CPU time without a yield, in seconds, of a task that hardly computes, from which it never yields.
+pub const NEVER_YIELDS: f64 = 0.5;
 /// Smallest mean number of requests or tasks of the receiver's function at a wait, from which it is what fills the queue.
 pub const RECEIVER: f64 = 0.5;
 /// Smallest share of the waits at a line whose holder is known, from which the holder is told and not guessed.
@@ -185,6 +190,11 @@ pub const LINES_APART: u32 = 4;
 pub const SEMAPHORES: f64 = 2.0;
 /// Largest share of such semaphores without a permit left: they never hold anybody up.
 pub const FULL: f64 = 0.02;
+
+/// Waits for a message in a row, from which a request is woken in vain: it goes on with one.
+pub const WAKES: f64 = 8.0;
+/// Requests or tasks at once, on average, that a message for all wakes.
+pub const WOKEN_AT_ONCE: f64 = 8.0;
 
 // Runtimes.
 
@@ -240,6 +250,11 @@ pub const OPENED_PER_REQUEST: f64 = 0.3;
 pub const CLOSED_HERE: f64 = 0.5;
 /// Fewest connections opened for each request that a time limit cut, from which its calls count as retried.
 pub const ASKED_AGAIN: f64 = 2.0;
+/// Fewest connections that fail each second, from which they are tried again without a pause: so many that wait in between
+/// would be a crowd.
+pub const FAILED_A_SECOND: f64 = 500.0;
+/// Smallest share of the opened connections that fail then.
+pub const FAILED: f64 = 0.5;
 /// Fewest opened connections; fewer may be a pool that was being filled.
 pub const OPENED: u64 = 20;
 /// Fewest opened connections for each one that is open at once.

@@ -34,9 +34,9 @@ mod work;
 pub use crate_of::crate_of;
 pub use frame::{Frame, Line, innermost_line, path};
 pub use names::{
-    Carrier, LANGUAGE, PartMeaning, PathMeaning, carriers, carries_requests, is_framework_crate,
-    is_of_runtime, is_within, makes_client, place_of, public_path, starts_thread, waits_for_disk,
-    waits_for_others,
+    Carrier, LANGUAGE, PartMeaning, PathMeaning, carriers, carries_requests, is_awaited,
+    is_framework_crate, is_of_runtime, is_within, makes_client, place_of, public_path,
+    starts_thread, waits_for_disk, waits_for_others,
 };
 pub use printable::{escaped, printable};
 pub use requests::{Answers, Interval, Place, Release, Requests, Route, Sequence, Unpolled};

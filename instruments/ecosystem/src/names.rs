@@ -89,6 +89,13 @@ pub fn is_of_runtime(function: &str) -> bool {
     place.is_some_and(|place| matches!(CARRIERS[place].part, "tokio" | "hyper"))
 }
 
+/// Returns whether a function belongs to what `async` functions await: a runtime, its sockets and timers, a channel.
+pub fn is_awaited(function: &str) -> bool {
+    let krate = crate_of(function);
+    let is_of_tokio = place_of(krate).is_some_and(|place| CARRIERS[place].part == "tokio");
+    is_of_tokio || PathMeaning::Primitive.names().contains(&krate)
+}
+
 /// Returns whether a crate waits on behalf of others, so that its frames do not show the reason for the wait.
 pub fn waits_for_others(krate: &str) -> bool {
     static WAITING: LazyLock<Vec<&str>> =
@@ -233,12 +240,18 @@ meanings! {
     Upgraded = "upgraded",
     /// Call that opens a file.
     OpensFile = "opens_file",
-    /// Reads a few bytes.
+    /// Reads or writes a few bytes.
     ReadsFew = "reads_few",
-    /// Reads more than it is asked for, and keeps it.
+    /// Reads more than it is asked for and keeps it, or writes many pieces at once.
     Buffers = "buffers",
     /// Takes datagrams out of a socket, or waits until it can.
     ReceivesDatagrams = "receives_datagrams",
+    /// File whose reads and writes are jobs of the blocking pool.
+    FileJobs = "file_jobs",
+    /// Opens a TCP connection.
+    Connects = "connects",
+    /// Wakes all who wait, for each message, or may do so.
+    WakesAll = "wakes_all",
     /// Ends its tasks when it is dropped.
     EndsTasks = "ends_tasks",
 }
@@ -311,6 +324,25 @@ mod tests {
         assert!(carries_requests("actix_web::service::call"));
         assert!(!carries_requests("tokio::runtime::task::raw::poll"));
         assert!(!carries_requests("shop::visit"));
+    }
+
+    #[test]
+    fn functions_await_sockets_and_channels_and_not_libraries_that_compute() {
+        for awaited in [
+            "tokio::net::tcp::stream::TcpStream::connect::{{closure}}",
+            "<tokio::sync::broadcast::Recv<T> as core::future::future::Future>::poll",
+            "async_channel::Sender<T>::try_send",
+            "mio::sys::unix::selector::Selector::register",
+        ] {
+            assert!(is_awaited(awaited), "{awaited}");
+        }
+        for computes in [
+            "serde_json::de::from_str",
+            "http::header::map::HeaderMap<T>::insert",
+            "shop::visit",
+        ] {
+            assert!(!is_awaited(computes), "{computes}");
+        }
     }
 
     #[test]

@@ -64,7 +64,10 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<Computing> {
     if !is_busy || !is_one_place || !is_told(found.most) || blocked >= BUSY || is_call {
         return None;
     }
+    let why = Why::of(evidence, found.most);
     let is_held = match facts.held_at(function(found.most)) {
+        // Many short turns at one line look like a long one.
+        _ if matches!(why, Some(Why::Awaits)) => false,
         Some(held) => held >= HELD_AT_ONCE,
         // Nobody knows without a heartbeat whether they yield.
         None => facts.held_s >= HELD || !has_heartbeat,
@@ -77,7 +80,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<Computing> {
         held_s: has_heartbeat.then_some(facts.held_s),
         had_cpu: evidence.cpu_share(),
         is_lost_told: lost_in_words(evidence.cpu_lost()).is_some(),
-        why: Why::of(evidence, found.most),
+        why,
         is_held,
     })
 }
@@ -104,13 +107,23 @@ impl Sighting for Computing {
     }
 
     fn headline(&self) -> String {
-        format!("Threads that run requests compute at {}.", self.at)
+        match self.why {
+            Some(Why::Awaits) => format!(
+                "Threads that run requests are busy with wake-ups and calls of the system at {}.",
+                self.at
+            ),
+            _ => format!("Threads that run requests compute at {}.", self.at),
+        }
     }
 
     fn seen(&self) -> String {
         let (busy, share) = (self.busy * 100.0, self.share * 100.0);
+        let does = match self.why {
+            Some(Why::Awaits) => "run",
+            _ => "compute",
+        };
         let mut seen =
-            format!("They compute {busy:.0} % of the time, {share:.0} % of that in this function");
+            format!("They {does} {busy:.0} % of the time, {share:.0} % of that in this function");
         // Without a hold of this function, it may be other work that kept the thread.
         seen = match self.held_s.filter(|_| self.is_held) {
             Some(held_s) => format!("{seen}; one did not yield for {:.0} ms.", held_s * 1e3),
@@ -238,6 +251,38 @@ mod tests {
         assert!(said_of(vec![plans()]).is_some(), "none is known");
         serves.began_requests = true;
         assert_eq!(said_of(vec![plans(), serves]), None);
+    }
+
+    /// Reported of an RPC client whose replies went to all who waited: `recv().await` was to be put on a blocking thread.
+    #[test]
+    fn a_line_that_only_awaits_is_not_sent_to_a_blocking_thread() {
+        for awaited in [
+            "<tokio::sync::broadcast::Recv<T> as core::future::future::Future>::poll",
+            "tokio::net::tcp::stream::TcpStream::connect::{{closure}}",
+            "async_channel::Receiver<T>::try_recv",
+            "std::sync::mpsc::Receiver<T>::recv_timeout",
+        ] {
+            let frames = |inside: &'static str| [WORKER, "shop::call", awaited, inside];
+            let stacks = vec![
+                runs(60, &frames("syscall")),
+                runs(30, &[WORKER, "shop::call"]),
+            ];
+            let worker = Thread::of("tokio worker", stacks);
+            let found = look(&of_threads(vec![worker], 0.05)).remove(0);
+            assert_eq!(found.level, Level::Wait, "{found:?}");
+            assert!(!found.fix.contains("spawn_blocking"), "{found:?}");
+            assert!(!found.seen.contains("did not yield"), "{found:?}");
+        }
+        let computes = vec![
+            runs(
+                44,
+                &[WORKER, "shop::call", "tokio::net::TcpStream::poll_write"],
+            ),
+            runs(46, &[WORKER, "shop::call"]),
+        ];
+        let worker = Thread::of("tokio worker", computes);
+        let found = look(&of_threads(vec![worker], 0.05)).remove(0);
+        assert!(found.fix.contains("spawn_blocking"), "{found:?}");
     }
 
     fn parts(busy: f64, share: f64, held: f64) -> Vec<Finding> {

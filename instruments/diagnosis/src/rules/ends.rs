@@ -244,6 +244,37 @@ pub(crate) struct Deadlock<'a> {
     /// Circles in the last snapshot.
     alike: usize,
     snapshots: u32,
+    /// Places of all waits that end in the circle.
+    places: Vec<Frame>,
+    /// Tasks outside of such circles that wait for those in them, averaged over the snapshots.
+    waiters: f64,
+}
+
+impl<'a> Deadlock<'a> {
+    fn of(circle: &'a Circle, tasks: &'a Tasks) -> Self {
+        let mut places: Vec<Frame> = circle.steps.iter().map(Step::frame).collect();
+        let lines = lines(circle);
+        let is_in = |step: &Step| lines.contains(&step.place());
+        let mut seen = 0.0;
+        for way in &tasks.ways {
+            let [first, holders @ ..] = way.steps.as_slice() else {
+                continue;
+            };
+            if holders.iter().any(is_in) {
+                seen += way.seen;
+                places.push(first.frame());
+            }
+        }
+        let in_circles = tasks.circles.iter().map(|circle| circle.steps.len());
+        let waits = seen / f64::from(tasks.snapshots.max(1));
+        Self {
+            circle,
+            alike: tasks.circles.len(),
+            snapshots: tasks.snapshots,
+            places,
+            waiters: waits - in_circles.sum::<usize>() as f64,
+        }
+    }
 }
 
 /// Returns the circles that nothing else can end, equal ones once.
@@ -257,11 +288,7 @@ pub(crate) fn deadlocks<'a>(facts: &'a Facts<'_>) -> Vec<Deadlock<'a>> {
             .iter()
             .any(|other| lines(other.circle) == lines(circle));
         if circle.is_certain && !circle.steps.is_empty() && !is_told {
-            found.push(Deadlock {
-                circle,
-                alike: tasks.circles.len(),
-                snapshots: tasks.snapshots,
-            });
+            found.push(Deadlock::of(circle, tasks));
         }
     }
     found
@@ -289,12 +316,20 @@ impl Sighting for Deadlock<'_> {
     }
 
     fn places(&self) -> Vec<Frame> {
-        self.circle.steps.iter().map(Step::frame).collect()
+        self.places.clone()
     }
 
     fn headline(&self) -> String {
+        let waiters = self.waiters.round();
+        let waiters = if waiters > 1.0 {
+            format!(", and {} more for them", figures::count(waiters))
+        } else if waiters > 0.0 {
+            ", and another one for them".to_owned()
+        } else {
+            String::new()
+        };
         format!(
-            "Deadlock: {} tasks wait for each other, at {}.",
+            "Deadlock: {} tasks wait for each other, at {}{waiters}.",
             self.circle.steps.len(),
             lines(self.circle).join(" and ")
         )
@@ -552,5 +587,37 @@ mod tests {
         let found = look(&evidence);
         assert!(found[0].fix.contains("try_send"), "{found:?}");
         assert!(found[0].seen.contains("1 such circle is"), "{found:?}");
+    }
+
+    /// Reported of a dispatcher and its workers: who waited for them was told as two more faults, and the workers outside of the
+    /// circle were not counted.
+    #[test]
+    fn whoever_waits_for_a_circle_is_counted_and_told_with_it() {
+        const SUBMIT: &str = "shop::submit (src/flow.rs:71)";
+        const WORK: &str = "shop::work (src/flow.rs:39)";
+        const HAND_OUT: &str = "shop::hand_out (src/flow.rs:61)";
+        let full = |at| step(at, "queue", "room in a channel");
+        let steps = vec![full(HAND_OUT), full(WORK)];
+        let to_circle = |at, seen, next| way(seen, 10, &[full(at), full(next)]);
+        let send = [SUBMIT, "tokio::sync::mpsc::Sender::send"];
+        let mut route = route("job", 60.0, 0);
+        route.standstill = 5.0;
+        let mut evidence = evidence(&[route], &[place("job", &send, 60.0)]);
+        evidence.tasks = Some(Tasks {
+            circles: vec![Circle {
+                is_certain: true,
+                steps,
+            }],
+            ..tasks(vec![
+                way(600.0, 10, &[full(SUBMIT), full(HAND_OUT), full(WORK)]),
+                to_circle(WORK, 30.0, HAND_OUT),
+                to_circle(HAND_OUT, 10.0, WORK),
+                to_circle(WORK, 10.0, HAND_OUT),
+            ])
+        });
+        let found = judge(&evidence);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let end = format!("at {HAND_OUT} and {WORK}, and 63 more for them.");
+        assert!(found[0].headline.ends_with(&end), "{found:?}");
     }
 }

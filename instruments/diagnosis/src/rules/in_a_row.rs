@@ -1,10 +1,12 @@
 //! A request waits for the same thing many times, one after the other: a query for each row.
 
+use ecosystem::{PartMeaning, WaitKind};
+
 use super::table;
 use crate::evidence::{Frame, Requests};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
-use crate::thresholds::{ENDED_BY_TIMER, IN_A_ROW, IN_A_ROW_MS, LISTED, MUCH_OF_ROUTE};
+use crate::thresholds::{ENDED_BY_TIMER, IN_A_ROW, IN_A_ROW_MS, LISTED, MUCH_OF_ROUTE, SMALL_JOBS};
 use crate::waiting::Waiting;
 
 /// Waits at one line that follow each other within a request.
@@ -44,7 +46,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<InARow> {
     for row in &mut all {
         row.share = row.part_of_time(requests);
     }
-    all.retain(|row| row.share >= MUCH_OF_ROUTE && row.is_of_calls());
+    all.retain(|row| row.share >= MUCH_OF_ROUTE && (row.is_of_calls() || row.is_of_small_jobs()));
     all
 }
 
@@ -63,12 +65,25 @@ impl InARow {
                 }
             }
         }
-        let is_much = share >= LISTED && self.waits.iter().any(Waiting::is_asked_anew);
+        let is_anew = self.waits.iter().any(Waiting::is_asked_anew);
+        let is_much = share >= LISTED && (is_anew || self.is_of_small_jobs());
         if is_much && placed > 0.0 {
             share * all / placed
         } else {
             share
         }
+    }
+
+    /// Returns whether each reads or writes a piece of one file, by a job of the blocking pool. A body is sent piece by piece.
+    fn is_of_small_jobs(&self) -> bool {
+        let mut waits = self.waits.iter();
+        let are_of_file = waits.all(|waiting| {
+            let mut frames = waiting.place().frames.iter().filter_map(Frame::function);
+            let is_of_file = frames.any(|function| PartMeaning::FileJobs.fits(function));
+            let is_own = waiting.line().is_some() && !waiting.route.is_part;
+            waiting.kind() == WaitKind::BlockingPool && is_of_file && is_own
+        });
+        are_of_file && self.times >= SMALL_JOBS
     }
 
     /// Returns whether these are separate calls: there are many, and each takes long or has another wait before the next.
@@ -89,7 +104,11 @@ impl InARow {
 
 impl Sighting for InARow {
     fn row(&self) -> &'static Row {
-        table::IN_A_ROW
+        if self.is_of_small_jobs() {
+            table::SMALL_JOBS
+        } else {
+            table::IN_A_ROW
+        }
     }
 
     fn share(&self) -> f64 {
@@ -182,6 +201,26 @@ mod tests {
             1.0 - share,
         );
         evidence(&[route("GET /basket", 1.0, 1000)], &[waits, ready])
+    }
+
+    #[test]
+    fn many_jobs_for_one_file_want_a_buffer() {
+        let jobs = |times: f64, file: &str| {
+            let pool = "(waiting for the blocking pool: queued or running)";
+            let mut waits = place("GET /terms", &[LINE, file, pool], 0.2);
+            waits.in_a_row = Some(times);
+            let ready = place("GET /terms", &["(ready: woken and not yet polled)"], 0.8);
+            evidence(&[route("GET /terms", 1.0, 1000)], &[waits, ready])
+        };
+        let read = "tokio::fs::file::File::poll_read";
+        both_sides(look, SMALL_JOBS, |times| jobs(times, read));
+        let found = look(&jobs(300.0, read)).remove(0);
+        assert_eq!(found.kind, "small_reads");
+        assert!(found.fix.contains("BufReader"), "{found:?}");
+        assert!(
+            look(&jobs(300.0, "tokio::fs::metadata")).is_empty(),
+            "many files"
+        );
     }
 
     #[test]

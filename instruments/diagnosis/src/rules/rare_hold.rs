@@ -7,7 +7,7 @@ use crate::evidence::Frame;
 use crate::facts::Facts;
 use crate::finding::{Advice, Row, Sighting};
 use crate::threads::Hold;
-use crate::threads::seen::work_at;
+use crate::threads::seen::{only_awaits, work_at};
 use crate::thresholds::{BUSY, HELD_LONG, HOLD_MOMENTS};
 
 /// A thread that runs requests and did not yield for long.
@@ -38,9 +38,14 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<LongHold> {
         }
     }
     holds.retain(|hold| hold.moments >= HOLD_MOMENTS && hold.cpu_s >= HELD_LONG / 2.0);
+    let stacks = facts.evidence.stacks();
+    // Many short turns at one line look like a long one.
+    holds.retain(|hold| {
+        let function = hold.place.function();
+        !function.is_some_and(|function| only_awaits(&stacks, function))
+    });
     let longest = holds.iter().max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
     let hold = Hold::clone(longest?);
-    let stacks = facts.evidence.stacks();
     let function = hold.place.line().map(|line| line.function.as_str());
     Some(LongHold {
         work: function.and_then(|function| work_at(&stacks, function)),

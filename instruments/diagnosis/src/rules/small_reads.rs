@@ -1,4 +1,4 @@
-//! A file or a socket is read in pieces of a few bytes, each by a call of the system.
+//! A file or a socket is read or written in pieces of a few bytes, each by a call of the system or by a job of the blocking pool.
 
 use ecosystem::PartMeaning;
 
@@ -6,13 +6,16 @@ use super::table;
 use crate::evidence::{Evidence, Frame};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
-use crate::threads::seen::{inner_passes, is_told, most_frequent, passes, reads_at};
+use crate::threads::roles::{Role, role_of};
+use crate::threads::seen::{inner_passes, is_told, most_frequent, own, passes, reads_at};
 use crate::threads::{Stack, State};
-use crate::thresholds::{FEWEST_SAMPLES, MUCH_OF_ALL, TASKS_CPUS};
+use crate::thresholds::{FEWEST_SAMPLES, MUCH_COMPUTING, MUCH_OF_ALL, TASKS_CPUS};
 
-/// Reads of a few bytes.
+/// Reads and writes of a few bytes.
 pub(crate) struct SmallReads {
     at: Frame,
+    /// True if each is a job of the blocking pool.
+    are_jobs: bool,
     /// Share of all computing.
     share: f64,
     samples: u64,
@@ -21,15 +24,36 @@ pub(crate) struct SmallReads {
 pub(crate) fn check(facts: &Facts<'_>) -> Option<SmallReads> {
     let all = computing(facts.evidence);
     let samples: u64 = all.iter().map(|stack| stack.samples).sum();
-    let small = all.into_iter().filter(|stack| is_small(stack));
-    let (found, of_reads) = most_frequent(small)?;
-    let share = of_reads as f64 / samples.max(1) as f64;
+    let mut small: Vec<&Stack> = Vec::new();
+    let (mut of_calls, mut of_jobs, mut of_pool) = (0, 0, 0);
+    for stack in all {
+        if is_job(stack) {
+            of_jobs += stack.samples;
+            small.push(stack);
+        } else if is_call(stack) {
+            of_calls += stack.samples;
+            small.push(stack);
+        } else if is_of_pool(stack) {
+            of_pool += stack.samples;
+        }
+    }
+    let (found, of_reads) = most_frequent(small.into_iter())?;
+    let are_jobs = of_jobs > of_calls;
+    let least = MUCH_COMPUTING * samples as f64;
+    // The pool's threads wake up for a job, and fall asleep after it.
+    let of_all = if are_jobs && of_jobs as f64 >= least {
+        of_reads + of_pool
+    } else {
+        of_reads
+    };
+    let share = of_all as f64 / samples.max(1) as f64;
     let is_much = share >= MUCH_OF_ALL && share * facts.evidence.cpus_used >= TASKS_CPUS;
     if !is_much || of_reads < FEWEST_SAMPLES || !is_told(found.most) {
         return None;
     }
     Some(SmallReads {
         at: reads_at(found.most)?,
+        are_jobs,
         share,
         samples,
     })
@@ -48,30 +72,65 @@ fn computing(evidence: &Evidence) -> Vec<&Stack> {
     stacks
 }
 
-/// Returns whether a reader of a few bytes asks the system for them, and not a buffer.
-fn is_small(stack: &Stack) -> bool {
+/// Returns whether a reader or writer of a few bytes asks the system, and not a buffer.
+fn is_call(stack: &Stack) -> bool {
     let is_call = stack.frames.last().is_some_and(|last| {
         let name = last.function.rsplit('_').next().unwrap_or_default();
-        matches!(name, "read" | "recv" | "recvfrom")
+        matches!(
+            name,
+            "read" | "recv" | "recvfrom" | "write" | "send" | "sendto"
+        )
     });
-    is_call && inner_passes(stack, PartMeaning::ReadsFew) && !passes(stack, PartMeaning::Buffers)
+    is_call && is_small(stack)
+}
+
+/// Returns whether a reader or writer of a few bytes gives the blocking pool a job for them.
+fn is_job(stack: &Stack) -> bool {
+    is_small(stack) && inner_passes(stack, PartMeaning::FileJobs)
+}
+
+fn is_small(stack: &Stack) -> bool {
+    inner_passes(stack, PartMeaning::ReadsFew) && !passes(stack, PartMeaning::Buffers)
+}
+
+/// Returns whether a thread of the blocking pool is at work for a library, and for no job of the service's own.
+fn is_of_pool(stack: &Stack) -> bool {
+    let mut functions = Vec::new();
+    for frame in &stack.frames {
+        functions.push(frame.function.as_str());
+    }
+    own(stack).is_none() && role_of(&functions) == Some(Role::Blocking)
 }
 
 impl Sighting for SmallReads {
     fn row(&self) -> &'static Row {
-        table::SMALL_READS
+        if self.are_jobs {
+            table::SMALL_JOBS
+        } else {
+            table::SMALL_READS
+        }
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.at.clone()]
     }
 
     fn headline(&self) -> String {
+        let by = if self.are_jobs {
+            "a job of the blocking pool"
+        } else {
+            "a call of the system"
+        };
         format!(
-            "A few bytes are read at a time, each by a call of the system, at {}.",
+            "A few bytes are read or written at a time, each by {by}, at {}.",
             self.at
         )
     }
 
     fn seen(&self) -> String {
+        let these = if self.are_jobs { "jobs" } else { "calls" };
         format!(
-            "{:.0} % of {} samples of computing threads are in such calls.",
+            "{:.0} % of {} samples of computing threads are for such {these}.",
             self.share * 100.0,
             self.samples
         )
@@ -126,6 +185,44 @@ mod tests {
         let mut idle = reading(800, &file);
         idle.cpus_used = 0.09;
         assert!(look(&idle).is_empty());
+    }
+
+    /// Reported of an index: each request read hundreds of numbers through `tokio::fs`, and its jobs were said to take long.
+    #[test]
+    fn jobs_of_the_blocking_pool_for_a_few_bytes_count_with_its_threads() {
+        const FILE: &str = "<tokio::fs::file::File as tokio::io::async_read::AsyncRead>::poll_read";
+        const HANDS: &str = "tokio::runtime::blocking::pool::spawn_blocking";
+        let with = |inside: &[&str], of_jobs: u64, of_pool: u64, job: &str| {
+            let hands = [&[WORKER, "shop::book"], inside, &[HANDS, "syscall"]].concat();
+            let pool = [crate::threads::testing::BLOCKING, job, "syscall"];
+            let others = 1000 - of_jobs - of_pool;
+            let stacks = vec![
+                runs(of_jobs, &hands),
+                runs(of_pool, &pool),
+                runs(others, &[WORKER, "shop::other"]),
+            ];
+            let mut evidence = reading(0, &[]);
+            evidence.cpu = Some(Arc::new(cpu_samples(stacks)));
+            look(&evidence)
+        };
+        let idle = "parking_lot_core::parking_lot::park";
+        let found = with(&[INTEGER, FILE], 200, 300, idle).remove(0);
+        assert!(
+            found
+                .headline
+                .contains("each by a job of the blocking pool, at shop::book"),
+            "{found:?}"
+        );
+        assert!(found.fix.contains("BufReader"), "{found:?}");
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let least = (MUCH_COMPUTING * 1000.0) as u64;
+        assert!(!with(&[INTEGER, FILE], least, 400, idle).is_empty());
+        assert!(with(&[INTEGER, FILE], least - 1, 400, idle).is_empty());
+        assert!(with(&[FILE], 200, 300, idle).is_empty(), "large pieces");
+        assert!(
+            with(&[INTEGER, FILE], 200, 300, "shop::export").is_empty(),
+            "jobs of the service's own"
+        );
     }
 
     #[test]

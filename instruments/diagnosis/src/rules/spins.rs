@@ -1,4 +1,4 @@
-//! A task that yields and is ready again at once: it asks in a loop whether there is something to do.
+//! A task that asks in a loop whether there is something to do: it yields and is ready again at once, or never yields.
 
 use ecosystem::{WaitKind, kinds};
 
@@ -6,7 +6,11 @@ use super::table;
 use crate::evidence::{Frame, Step, StepKind};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
-use crate::thresholds::{SPINNING, SPINNING_CPUS};
+use crate::threads::Stack;
+use crate::threads::seen::{
+    Spot, function, function_at, is_told, most_frequent, only_awaits, place,
+};
+use crate::thresholds::{ALONE, FEWEST_SAMPLES, NEVER_YIELDS, SPINNING, SPINNING_CPUS};
 
 /// A line at which tasks wait for nothing but their next turn.
 pub(crate) struct Spins<'a> {
@@ -66,13 +70,76 @@ impl Sighting for Spins<'_> {
     }
 }
 
+/// A task that keeps its thread, although it hardly computes: it asks a channel or a lock, such as by `try_recv`.
+pub(crate) struct NeverYields {
+    at: Spot,
+    function: Frame,
+    cpus: f64,
+    held_s: f64,
+}
+
+pub(crate) fn never_yields(facts: &Facts<'_>) -> Option<NeverYields> {
+    let cpu = facts.evidence.cpu.as_deref()?;
+    if facts.held_s < NEVER_YIELDS {
+        return None;
+    }
+    // A busy thread that yields runs other tasks, too.
+    for thread in cpu.threads.iter().filter(|thread| thread.is_runtime) {
+        let stacks: Vec<&Stack> = thread.stacks.iter().collect();
+        let Some((found, all)) = most_frequent(stacks.iter().copied()) else {
+            continue;
+        };
+        let cpus = found.samples as f64 * cpu.period_s / facts.evidence.seconds;
+        let is_alone = found.samples as f64 >= ALONE * all as f64;
+        let is_much = cpus >= SPINNING_CPUS && found.samples >= FEWEST_SAMPLES && is_alone;
+        let hardly_computes =
+            function(found.most).is_some_and(|function| only_awaits(&stacks, function));
+        if is_much && is_told(found.most) && hardly_computes {
+            return Some(NeverYields {
+                at: place(found.most),
+                function: function_at(found.most),
+                cpus,
+                held_s: facts.held_s,
+            });
+        }
+    }
+    None
+}
+
+impl Sighting for NeverYields {
+    fn row(&self) -> &'static Row {
+        table::SPINS
+    }
+
+    fn places(&self) -> Vec<Frame> {
+        vec![self.function.clone()]
+    }
+
+    fn headline(&self) -> String {
+        format!(
+            "A task asks again and again at {}, and never yields.",
+            self.at
+        )
+    }
+
+    fn seen(&self) -> String {
+        format!(
+            "{:.2} CPUs go to that, and a thread did not yield for {:.1} s.",
+            self.cpus, self.held_s
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::evidence::{Evidence, Tasks, Way};
+    use crate::evidence::{Evidence, Runtime, Tasks, Way};
     use crate::finding::Finding;
-    use crate::rules::told;
-    use crate::testing::{both_sides, evidence};
+    use crate::rules::{judge, told};
+    use crate::testing::{both_sides, cpu_samples, evidence};
+    use crate::threads::testing::{WORKER, runs};
 
     fn look(evidence: &Evidence) -> Vec<Finding> {
         told(super::check(&Facts::of(evidence)))
@@ -113,5 +180,34 @@ mod tests {
             "{found:?}"
         );
         assert!(look(&polls(9.0, 0.8, WaitKind::Timer)).is_empty());
+    }
+
+    #[test]
+    fn a_loop_that_never_yields_is_told_on_the_right_side_of_each_threshold() {
+        let asks = |cpus: f64, held: f64, awaited: &str| {
+            let mut evidence = evidence(&[], &[]);
+            evidence.cpus_used = cpus;
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let samples = (cpus * 1000.0).round() as u64;
+            let stacks = vec![runs(samples, &[WORKER, "shop::drain", awaited])];
+            evidence.cpu = Some(Arc::new(cpu_samples(stacks)));
+            evidence.runtimes = vec![Runtime {
+                held_worst: vec![held],
+                ..Runtime::default()
+            }];
+            evidence
+        };
+        let asked = "tokio::sync::mpsc::bounded::Receiver<T>::try_recv";
+        let is_found = |cpus, held, awaited| {
+            let evidence = asks(cpus, held, awaited);
+            !told(never_yields(&Facts::of(&evidence))).is_empty()
+        };
+        let (least, held) = (SPINNING_CPUS, NEVER_YIELDS);
+        assert!(is_found(least, 5.0, asked) && !is_found(least * 0.99, 5.0, asked));
+        assert!(is_found(1.0, held, asked) && !is_found(1.0, held * 0.99, asked));
+        assert!(!is_found(1.0, 5.0, "serde_json::de::from_str"));
+        let found = judge(&Facts::of(&asks(1.0, 5.0, asked)));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].kind, "spins");
     }
 }

@@ -86,11 +86,23 @@ rows! {
         "It computes for long in an async function, and all else on its thread waits.",
         "Do it on a blocking thread (`tokio::task::spawn_blocking`), or in parts.";
     SMALL_READS = "small_reads", Fault, 0.8, CPU,
-        "The file or socket is read without a buffer.",
-        "Put a `BufReader` around it, or read it at once.";
+        "The file or socket is read or written without a buffer.",
+        "Put a `BufReader` or a `BufWriter` around it, or read it at once.";
+    SMALL_JOBS = "small_reads", Fault, 0.95, AWAIT,
+        "Without a buffer, each read or write of the file is a job of the blocking pool.",
+        "Put a `BufReader` or a `BufWriter` around it, or do all of it in one `spawn_blocking`.";
     SPINS = "spins", Fault, 0.8, TASKS_OF_PROCESS,
         "A loop asks again and again whether there is something to do.",
-        "Await what it asks for, such as `recv().await` in place of `try_recv` and `yield_now`.";
+        "Await what it asks for, such as `recv().await` in place of `try_recv` or `yield_now`.";
+    RETRIED = "retried", Fault, 1.45, SOCKETS,
+        "What fails is tried again at once, without a pause.",
+        "Wait before each further try, twice as long as before the last one, and give up after some.";
+    WAKES_ALL = "wakes_all", Fault, 1.45, AWAIT,
+        "A message that one of them needs is sent to all, and the others go on waiting.",
+        "Keep a `oneshot` for each of them, such as in a map by the number of the call, and send to that one.";
+    WAKES_MANY = "wakes_all", Wait, 1.45, TASKS_OF_PROCESS,
+        "Each of them takes and copies every message, needed or not.",
+        "If few need it, send to those alone; if all do, send fewer and larger ones, and copy an `Arc`.";
     BUSY_THREAD = "busy_thread", Fault, 0.75, THREADS,
         "It asks again and again whether there is something to do, or it works: `perf record` of that place tells which.",
         "Let such a loop wait for what it asks for.";
@@ -195,6 +207,9 @@ rows! {
     NOT_RECEIVED = "stuck", Fault, 1.9, AWAIT,
         "The receiver's task awaits something else before it takes the next message.",
         "Let that task only receive and answer; `debug_endpoints::watch(\"NAME\", …)` around its future shows what it awaits.";
+    RECEIVER_WAITS = "stuck", Fault, 1.9, TASKS_OF_PROCESS,
+        "The receiver's task awaits that before it takes the next message.",
+        "Let that task only receive and answer, and do what it awaits in a task of its own.";
     UNPOLLED = "unpolled", Fault, 1.8, AWAIT,
         "They keep what they hold, such as a permit or a connection, and others wait for that.",
         "Put the work in between into those futures, or let them end first.";
@@ -395,6 +410,12 @@ pub(crate) const SAME_WORK: Advice = Advice {
     fix: "Do it once for each request, and pass the result on.",
 };
 
+/// Cause and remedy of a function that is busy, and hardly computes.
+pub(crate) const WAKE_UPS: Advice = Advice {
+    cause: "Tasks are woken there very often, or send and receive small pieces: they hardly compute.",
+    fix: "Take many pieces at a time, and pause before what failed is tried again.",
+};
+
 /// Cause and remedy of a wait whose holder nobody polls.
 pub(crate) const HOLDER_UNPOLLED: Advice = Advice {
     cause: "The holder's future is kept and not polled, so it never lets go.",
@@ -461,6 +482,40 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         effect: Effect::Drops,
         consequences: &["rare_hold"],
     },
+    // Threads are busy with those tries, and the connections are never used.
+    Explains {
+        causes: &["retried"],
+        effect: Effect::Drops,
+        consequences: &["connections", "upstream_connections", "new_connection"],
+    },
+    Explains {
+        causes: &["retried"],
+        effect: Effect::DropsThere,
+        consequences: &["spins"],
+    },
+    Explains {
+        causes: &["retried"],
+        effect: Effect::DropsLesser,
+        consequences: COMPUTES,
+    },
+    // A loop that asks again and again keeps its thread.
+    Explains {
+        causes: &["spins"],
+        effect: Effect::DropsThere,
+        consequences: COMPUTES,
+    },
+    // Threads are busy with those wake-ups, and requests wait for their turn.
+    Explains {
+        causes: &["wakes_all"],
+        effect: Effect::DropsThere,
+        consequences: &[
+            "computing_worker",
+            "computing_request",
+            "rare_hold",
+            "channel",
+            "notification",
+        ],
+    },
     // One computation is told once.
     Explains {
         causes: &["rare_hold"],
@@ -478,6 +533,17 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         causes: &["small_reads"],
         effect: Effect::Drops,
         consequences: &["blocking_pool"],
+    },
+    Explains {
+        causes: &["small_reads"],
+        effect: Effect::DropsThere,
+        consequences: &["in_a_row"],
+    },
+    // Threads are busy with handing those jobs over.
+    Explains {
+        causes: &["small_reads"],
+        effect: Effect::DropsLesser,
+        consequences: &["computing_worker"],
     },
     Explains {
         causes: &["full_blocking_pool"],
@@ -519,6 +585,12 @@ pub(crate) const EXPLAINS: &[Explains] = &[
         causes: &["stuck", "waits_for_itself", "equal_work"],
         effect: Effect::DropsThere,
         consequences: OF_HOLDERS,
+    },
+    // Whoever waits for tasks in a circle waits as long as they do.
+    Explains {
+        causes: &["waits_for_itself"],
+        effect: Effect::DropsThere,
+        consequences: &["stuck", "channel", "collects"],
     },
     // What the holders wait for is told with them.
     Explains {

@@ -6,7 +6,7 @@ use super::table;
 use crate::evidence::{Frame, Line, Place, Requests};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
-use crate::followed::{Followed, unheld};
+use crate::followed::{Followed, thing, unheld};
 use crate::threads::seen::Inside;
 use crate::thresholds::{
     A_HOLDER, ALL_OF_ROUTE, GOES_ON, KNOWN_HOLDER, MUCH_OF_ROUTE, QUEUE, STANDSTILL, TASKS_AT_ONCE,
@@ -22,8 +22,8 @@ pub(crate) struct Standstill {
 enum What {
     /// Requests are past the first line, and wait for the same again at the second.
     EachOther(Line, Line),
-    /// The receiver of a full channel takes nothing out. Tasks that are no requests may be there.
-    NotReceived(Option<Inside>),
+    /// The receiver of a full channel takes nothing out.
+    NotReceived(Receiver),
     /// Its holder waits for something else there.
     HeldUp(Option<Wait>, Option<Line>),
     /// A task that is no request holds it for long, and gives it back there.
@@ -34,6 +34,29 @@ enum What {
     Nobody,
     /// So many tasks at once wait for it, averaged over so many snapshots, and none has it.
     NoTask(f64, u32),
+}
+
+/// The receiver of a channel.
+enum Receiver {
+    /// It waits for this thing at this place, by the tasks.
+    Waits(String, String),
+    /// Tasks that are no requests are there, and one of them may be the receiver.
+    MayBeAt(Inside),
+    Unknown,
+}
+
+impl Receiver {
+    fn of(waiting: &Waiting, facts: &Facts<'_>) -> Self {
+        if let Some(followed) = followed(waiting, facts)
+            && let Some(step) = followed.way.steps.get(1)
+        {
+            return Self::Waits(thing(step), step.place().to_owned());
+        }
+        facts
+            .other_tasks
+            .clone()
+            .map_or(Self::Unknown, Self::MayBeAt)
+    }
 }
 
 pub(crate) fn check(facts: &Facts<'_>) -> Vec<Standstill> {
@@ -122,7 +145,7 @@ fn what(waiting: &Waiting, requests: &Requests, facts: &Facts<'_>) -> Option<Wha
         return Some(What::EachOther(held, awaited));
     }
     if waiting.kind() == WaitKind::Queue {
-        return Some(What::NotReceived(facts.other_tasks.clone()));
+        return Some(What::NotReceived(Receiver::of(waiting, facts)));
     }
     // A holder that keeps it is past the wait all the time.
     if let Some(past) = &waiting.past
@@ -133,7 +156,7 @@ fn what(waiting: &Waiting, requests: &Requests, facts: &Facts<'_>) -> Option<Wha
     if let Some((line, _)) = &waiting.holder {
         return Some(What::HeldByTask(line.clone()));
     }
-    if is_followed(waiting, facts) {
+    if followed(waiting, facts).is_some() {
         return None;
     }
     match elsewhere(waiting, requests) {
@@ -142,13 +165,11 @@ fn what(waiting: &Waiting, requests: &Requests, facts: &Facts<'_>) -> Option<Wha
     }
 }
 
-/// Returns whether the tasks show who holds what most of these wait for.
-fn is_followed(waiting: &Waiting, facts: &Facts<'_>) -> bool {
-    let (Some(tasks), Some(line)) = (&facts.evidence.tasks, waiting.line()) else {
-        return false;
-    };
-    let followed = Followed::at(tasks, waiting.kind(), line);
-    followed.is_some_and(|followed| followed.known >= KNOWN_HOLDER)
+/// Returns these waits followed to their end, if the tasks show who holds what most of them wait for.
+fn followed<'a>(waiting: &Waiting, facts: &'a Facts<'_>) -> Option<Followed<'a>> {
+    let tasks = facts.evidence.tasks.as_ref()?;
+    let followed = Followed::at(tasks, waiting.kind(), waiting.line()?)?;
+    (followed.known >= KNOWN_HOLDER).then_some(followed)
 }
 
 /// Returns where most requests of other routes are that may have taken one before. They stay: if they ended, they would give
@@ -206,6 +227,7 @@ impl Sighting for Standstill {
     fn row(&self) -> &'static Row {
         match &self.what {
             What::EachOther(..) => table::WAITS_FOR_EACH_OTHER,
+            What::NotReceived(Receiver::Waits(..)) => table::RECEIVER_WAITS,
             What::NotReceived(_) => table::NOT_RECEIVED,
             What::HeldUp(..) => table::HELD_UP,
             What::HeldByTask(_) => table::HELD_BY_TASK,
@@ -234,11 +256,16 @@ impl Sighting for Standstill {
                 self.waiting.routes(),
                 self.waiting.wait.in_words()
             ),
-            What::NotReceived(None) => format!("{headline} Its receiver takes nothing out."),
-            What::NotReceived(Some(others)) => format!(
+            What::NotReceived(Receiver::Waits(thing, place)) => {
+                format!("{headline} Its receiver waits for {thing} at {place}.")
+            }
+            What::NotReceived(Receiver::MayBeAt(others)) => format!(
                 "{headline} Its receiver takes nothing out. It may be at {}.",
                 others.most
             ),
+            What::NotReceived(Receiver::Unknown) => {
+                format!("{headline} Its receiver takes nothing out.")
+            }
             What::HeldUp(wait, line) => {
                 let thing = wait.map_or("something else", |wait| wait.thing());
                 let at = line.as_ref().map(|line| format!(" at {line}"));
@@ -272,7 +299,7 @@ impl Sighting for Standstill {
             seen.extend(self.waiting.let_go());
         }
         match &self.what {
-            What::NotReceived(Some(others)) => {
+            What::NotReceived(Receiver::MayBeAt(others)) => {
                 seen.push(format!("Tasks that are no requests run {}.", others.places));
             }
             What::NoTask(at_once, snapshots) => {
@@ -527,6 +554,40 @@ mod tests {
             found.headline.ends_with("Its receiver takes nothing out."),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn a_receiver_that_the_tasks_show_is_told_in_place_of_a_guess() {
+        let sends = [
+            "shop::rate (src/rate.rs:53)",
+            "tokio::sync::mpsc::Sender::send",
+        ];
+        let full = [place("GET /rate", &sends, 8.0)];
+        let mut evidence = evidence(&[route("GET /rate", 8.0, 0)], &full);
+        let step = |at: &str, kind, waits_for: &str| Step {
+            at: Some(at.to_owned()),
+            kind: StepKind::Of(kind),
+            waits_for: waits_for.to_owned(),
+            ..Step::default()
+        };
+        let receiver = step("shop::store (src/rate.rs:70)", WaitKind::Lock, "a lock");
+        evidence.tasks = Some(Tasks {
+            snapshots: 10,
+            ways: vec![Way {
+                seen: 80.0,
+                ends: 10,
+                steps: vec![step(sends[0], WaitKind::Queue, "room"), receiver],
+            }],
+            ..Tasks::default()
+        });
+        let found = look(&evidence).remove(0);
+        assert!(
+            found
+                .headline
+                .ends_with("Its receiver waits for a lock at shop::store (src/rate.rs:70)."),
+            "{found:?}"
+        );
+        assert!(!found.fix.contains("watch("), "{found:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use ecosystem::{
-    Frame as Told, PartMeaning, Role, Work, carries_requests, crate_of, is_of_runtime,
+    Frame as Told, PartMeaning, Role, Work, carries_requests, crate_of, is_awaited, is_of_runtime,
     makes_client, work_of,
 };
 
@@ -224,6 +224,34 @@ pub(crate) fn is_watched_request(stack: &Stack) -> bool {
 pub(crate) fn computes(stack: &Stack) -> bool {
     let mut called = inner(stack).iter();
     own(stack).is_some() && !called.any(|frame| is_of_runtime(&frame.function))
+}
+
+/// Returns whether the service's innermost function is in what it waits for: a socket, a channel, a timer.
+fn awaits(stack: &Stack) -> bool {
+    let mut called = inner(stack).iter();
+    let is_channel = inner_passes(stack, PartMeaning::Channel);
+    is_channel || called.any(|frame| is_awaited(&frame.function))
+}
+
+/// Returns whether a function hardly computes: most of its samples are in what it awaits.
+pub(crate) fn only_awaits(stacks: &[&Stack], function: &str) -> bool {
+    let (mut all, mut awaited) = (0, 0);
+    for stack in stacks {
+        if stack.state == State::Running && self::function(stack) == Some(function) {
+            all += stack.samples;
+            awaited += if awaits(stack) { stack.samples } else { 0 };
+        }
+    }
+    awaited * 2 > all
+}
+
+/// Returns the service's innermost line that calls what has this meaning, if a stack passes it. Further in, that may call the
+/// service back, such as to copy a message.
+pub(crate) fn calls_at(stack: &Stack, meaning: PartMeaning) -> Option<Told> {
+    let mut frames = stack.frames.iter();
+    let at = frames.position(|frame| meaning.fits(&frame.function))?;
+    let caller = stack.frames[..at].iter().rfind(|frame| frame.own)?;
+    (!is_main(&caller.function)).then(|| caller.told())
 }
 
 /// Place of a thread: the service's innermost line and the one that called it, or the function by which a library was
