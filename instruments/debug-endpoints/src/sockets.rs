@@ -12,7 +12,7 @@ use std::fmt;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use diagnosis::datagrams::{DatagramSocket, WatchedDatagrams, namespace_count};
+use diagnosis::datagrams::{DatagramSocket, WatchedDatagrams};
 use diagnosis::evidence::{Connections, Datagrams};
 use diagnosis::sockets::{Socket, Watched, namespace_counts, table};
 use diagnosis::{Process, Report};
@@ -141,7 +141,6 @@ pub(crate) async fn watch(duration: Duration) -> Result<Sockets, EndpointError> 
 fn take(until: &Until<'_>) -> Option<Sockets> {
     let process = Process::this();
     let (began, before) = (Instant::now(), namespace_counts(process));
-    let datagrams_before = namespace_count(process);
     let (mut seen, mut datagrams) = (Watched::default(), WatchedDatagrams::default());
     let (own, own_datagrams) = own_sockets()?;
     seen.look(&own);
@@ -158,8 +157,6 @@ fn take(until: &Until<'_>) -> Option<Sockets> {
             let seconds = began.elapsed().as_secs_f64();
             let mut seen = seen.finish(seconds, before, namespace_counts(process));
             seen.datagrams = datagrams.finish();
-            let now = namespace_count(process).zip(datagrams_before);
-            seen.namespace_datagrams = now.map(|(now, before)| now.saturating_sub(before));
             return Some(Sockets::of(seen));
         }
         let looked = Instant::now();

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use crate::Process;
 use crate::evidence::Datagrams;
-use crate::sockets::{address, count};
+use crate::sockets::address;
 
 /// Most sockets that are told apart.
 const MOST_SOCKETS: usize = 20_000;
@@ -60,17 +60,6 @@ pub fn table(process: Process) -> Vec<DatagramSocket> {
         sockets.extend(text.lines().filter_map(DatagramSocket::parse));
     }
     sockets
-}
-
-/// Returns the number of datagrams that the process's network namespace has read since it began.
-pub fn namespace_count(process: Process) -> Option<u64> {
-    let text = fs::read_to_string(process.path("net/snmp")).ok()?;
-    // A system without IPv6 has no such table.
-    let of_ipv6 = fs::read_to_string(process.path("net/snmp6")).unwrap_or_default();
-    let mut lines = of_ipv6.lines();
-    let of_ipv6 = lines.find_map(|line| line.strip_prefix("Udp6InDatagrams"));
-    let of_ipv6 = of_ipv6.and_then(|number| number.trim().parse().ok());
-    Some(count(&text, "Udp: ", "InDatagrams")? + of_ipv6.unwrap_or(0))
 }
 
 /// A remote address, or a port of this process.

@@ -172,7 +172,7 @@ pub fn table(process: Process) -> Vec<Row> {
     rows
 }
 
-/// Numbers of TCP connections of a network namespace, by the kernel.
+/// Numbers of TCP connections and of datagrams of a network namespace, by the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NamespaceCounts {
     /// Connections that were opened, with those that failed.
@@ -181,21 +181,28 @@ pub struct NamespaceCounts {
     pub accepted: u64,
     /// Connections that failed before they were established, such as those that were refused.
     pub failed: u64,
+    /// Datagrams that were read.
+    pub datagrams: u64,
 }
 
-/// Returns the numbers of connections of the process's network namespace since it began.
+/// Returns the numbers of the process's network namespace since it began.
 pub fn namespace_counts(process: Process) -> Option<NamespaceCounts> {
     let text = fs::read_to_string(process.path("net/snmp")).ok()?;
-    let count = |name| count(&text, "Tcp: ", name);
+    // A system without IPv6 has no such table.
+    let of_ipv6 = fs::read_to_string(process.path("net/snmp6")).unwrap_or_default();
+    let mut lines = of_ipv6.lines();
+    let of_ipv6 = lines.find_map(|line| line.strip_prefix("Udp6InDatagrams"));
+    let of_ipv6 = of_ipv6.and_then(|number| number.trim().parse().ok());
     Some(NamespaceCounts {
-        opened: count("ActiveOpens")?,
-        accepted: count("PassiveOpens")?,
-        failed: count("AttemptFails")?,
+        opened: count(&text, "Tcp: ", "ActiveOpens")?,
+        accepted: count(&text, "Tcp: ", "PassiveOpens")?,
+        failed: count(&text, "Tcp: ", "AttemptFails")?,
+        datagrams: count(&text, "Udp: ", "InDatagrams")? + of_ipv6.unwrap_or(0),
     })
 }
 
 /// Returns a count of a protocol, such as `Tcp: `, in the system's table of counts: a line of names, then one of values.
-pub(crate) fn count(table: &str, protocol: &str, name: &str) -> Option<u64> {
+fn count(table: &str, protocol: &str, name: &str) -> Option<u64> {
     let mut lines = table.lines().filter_map(|line| line.strip_prefix(protocol));
     let (mut names, mut values) = (lines.next()?.split(' '), lines.next()?.split(' '));
     values.nth(names.position(|one| one == name)?)?.parse().ok()
@@ -360,20 +367,19 @@ impl Watched {
         before: Option<NamespaceCounts>,
         now: Option<NamespaceCounts>,
     ) -> Connections {
-        let (mut opened, mut accepted, mut failed) = (None, None, None);
-        if let (Some(before), Some(now)) = (before, now) {
-            opened = Some(now.opened.saturating_sub(before.opened));
-            accepted = Some(now.accepted.saturating_sub(before.accepted));
-            failed = Some(now.failed.saturating_sub(before.failed));
-        }
+        let since = |count: fn(NamespaceCounts) -> u64| {
+            let (before, now) = before.zip(now)?;
+            Some(count(now).saturating_sub(count(before)))
+        };
         let unread = self.unread.for_long(self.looks);
         let unsent = self.unsent.for_long(self.looks);
         let mut connections = Connections {
             seconds,
             looks: self.looks,
-            namespace_opened: opened,
-            namespace_accepted: accepted,
-            namespace_failed: failed,
+            namespace_opened: since(|counts| counts.opened),
+            namespace_accepted: since(|counts| counts.accepted),
+            namespace_failed: since(|counts| counts.failed),
+            namespace_datagrams: since(|counts| counts.datagrams),
             ..Connections::default()
         };
         for (side, mut peers) in self.sides {

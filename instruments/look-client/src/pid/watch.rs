@@ -102,9 +102,8 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
     let process = target.process;
     let before = namespace_counts(process);
     let mut counts = before;
-    let (mut sockets, mut is_first) = (Watched::default(), true);
-    let datagrams_before = datagrams::namespace_count(process);
-    let (mut datagrams_now, mut datagrams) = (datagrams_before, WatchedDatagrams::default());
+    let (mut sockets, mut datagrams) = (Watched::default(), WatchedDatagrams::default());
+    let mut is_first = true;
     let mut rest = Rest::default();
     let mut seen = descriptors::limit(process).map(|limit| Descriptors {
         limit,
@@ -130,7 +129,6 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
             sockets.look_for_ended(&rows, is_first);
             is_first = false;
             counts = namespace_counts(process).or(counts);
-            datagrams_now = datagrams::namespace_count(process).or(datagrams_now);
             sockets_due = Instant::now() + looked.elapsed() * PAUSE_OF_LOOKS;
         }
         if let (Some(seen), Ok(open)) = (&mut seen, descriptors::open(process)) {
@@ -150,8 +148,6 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
     if has_sockets {
         let mut connections = sockets.finish(seconds, before, counts);
         connections.datagrams = datagrams.finish();
-        let now = datagrams_now.zip(datagrams_before);
-        connections.namespace_datagrams = now.map(|(now, before)| now.saturating_sub(before));
         rest.connections = Some(connections);
     }
     rest.descriptors = seen;
