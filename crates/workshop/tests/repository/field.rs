@@ -187,6 +187,10 @@ fn load(options: &str, port: &str) -> Child {
         lines(connections, port)
     } else if let Some(visitors) = options.strip_prefix("--visits ") {
         visits(visitors, port)
+    } else if let Some(number) = options.strip_prefix("--datagrams ") {
+        datagrams(number, port)
+    } else if let Some(rate) = options.strip_prefix("--hurried ") {
+        hurried(rate, port)
     } else {
         requests(options, port)
     };
@@ -223,6 +227,36 @@ fn visits(visitors: &str, port: &str) -> Command {
         &format!(
             "end=$((SECONDS + {LOADED})); for _ in $(seq {visitors}); do ( while ((SECONDS < end)); do {visit}; done ) & done; \
              while ((SECONDS < end)); do {silent}; done; wait"
+        ),
+    ]);
+    bash
+}
+
+/// Returns a command that sends so many datagrams each fiftieth of a second.
+fn datagrams(number: &str, port: &str) -> Command {
+    let mut bash = Command::new("bash");
+    bash.args([
+        "-c",
+        &format!(
+            "exec >/dev/udp/127.0.0.1/{port}; end=$((SECONDS + {LOADED})); \
+             while ((SECONDS < end)); do for _ in {{1..{number}}}; do printf web.time:7; done; sleep 0.02; done"
+        ),
+    ]);
+    bash
+}
+
+/// Returns a command that sends so many requests a second, of which one in three is given up after 20 ms.
+fn hurried(rate: &str, port: &str) -> Command {
+    let ask = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{port} && printf 'GET /page HTTP/1.1\\r\\nHost: field\\r\\n\\r\\n' >&3"
+    );
+    let mut bash = Command::new("bash");
+    bash.args([
+        "-c",
+        &format!(
+            "end=$((SECONDS + {LOADED})); for ((n = 0; SECONDS < end; n++)); do \
+             if ((n % 3)); then ( {ask} && read -r -t 8 <&3 ) & else ( {ask} && sleep 0.02 ) & fi; \
+             sleep $((1000 / {rate}))e-3; done; wait"
         ),
     ]);
     bash

@@ -205,13 +205,18 @@ fn by_tasks(facts: &Facts<'_>) -> Option<Reader> {
             } else {
                 format!("{}, waiting for {}", step.place(), thing(step))
             };
-            elsewhere.push((receiver.seen, at, step.frame(), is_computing));
+            let place = match step.frame() {
+                // As the findings on computing name theirs.
+                Frame::Own(line) if is_computing => Frame::Function(line.function),
+                frame => frame,
+            };
+            elsewhere.push((receiver.seen, at, place, is_computing));
         }
         let shares = elsewhere.into_iter();
-        let elsewhere = Elsewhere::most(shares.map(|(seen, at, frame, is_computing)| Elsewhere {
+        let elsewhere = Elsewhere::most(shares.map(|(seen, at, place, is_computing)| Elsewhere {
             share: seen as f64 / all as f64,
             at,
-            places: vec![frame],
+            places: vec![place],
             is_computing,
         }));
         let Ok(receives_at) = first.receives_at.parse();

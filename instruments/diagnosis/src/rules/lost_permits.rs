@@ -69,7 +69,11 @@ impl Sighting for LostPermits {
     }
 
     fn places(&self) -> Vec<Frame> {
-        vec![self.waiting.anchor()]
+        let mut places = vec![self.waiting.anchor()];
+        // What those with a permit wait for is told with this.
+        let past = self.waiting.past.as_ref();
+        places.extend(past.and_then(|past| past.line().cloned().map(Frame::Own)));
+        places
     }
 
     fn headline(&self) -> String {

@@ -68,7 +68,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<Standstill> {
         let what = if is_stuck(waiting, requests) {
             what(waiting, requests, facts)
         } else {
-            no_task(waiting, facts).filter(|_| stands_still(waiting))
+            no_task(waiting, facts).filter(|_| stands_still(waiting) || all_are_cut(waiting))
         };
         let Some(what) = what else {
             continue;
@@ -125,6 +125,11 @@ fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
 
 fn stands_still(waiting: &Waiting) -> bool {
     waiting.route.finished == 0 || waiting.route.standstill >= STANDSTILL
+}
+
+/// Returns whether all requests of the route that ended were dropped, or answered by a time limit.
+fn all_are_cut(waiting: &Waiting) -> bool {
+    waiting.route.finished == waiting.route.answers.timed_out
 }
 
 /// Returns that all requests of the route wait for permits which no task has, as the snapshots show: these are taken last, when
@@ -288,10 +293,17 @@ impl Sighting for Standstill {
     fn seen(&self) -> String {
         let route = &self.waiting.route;
         let in_flight = figures::average(route.in_flight);
-        let mut seen = vec![format!(
-            "No request of this route finished for {:.1} s, with {in_flight} in flight.",
-            route.standstill,
-        )];
+        let mut seen = vec![if stands_still(&self.waiting) {
+            format!(
+                "No request of this route finished for {:.1} s, with {in_flight} in flight.",
+                route.standstill,
+            )
+        } else {
+            let ended = figures::count(route.ended() as f64);
+            format!(
+                "All {ended} requests of this route that ended were given up or cut by a time limit."
+            )
+        }];
         if let What::HeldByTask(_) = &self.what {
             seen.push("No request is past this wait.".to_owned());
         }
@@ -449,6 +461,15 @@ mod tests {
         };
         both_sides(look, STANDSTILL, |standstill| with(8.0, standstill));
         both_sides(look, ALL_OF_ROUTE, |share| with(6.0 * share, 2.0));
+        let mut cut = with(8.0, 0.1);
+        assert!(look(&cut).is_empty());
+        let route = &mut cut.requests.as_mut().unwrap().routes[0];
+        route.answers.timed_out = route.finished;
+        assert!(
+            look(&cut)[0]
+                .seen
+                .starts_with("All 319 requests of this route")
+        );
         let found = judge(&Facts::of(&with(8.0, 2.0)));
         assert_eq!(found.len(), 1, "it is told once: {found:?}");
         assert_eq!(found[0].kind, "stuck");
