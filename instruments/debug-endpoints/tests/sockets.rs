@@ -100,9 +100,10 @@ fn connections_are_counted_and_nagle_is_accused_where_it_holds_something_back() 
     let to = unread.local_addr().expect("bound");
     let lost = format!("The socket on port {} lost ", to.port());
     let sends = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let large = vec![0; 60_000];
     let floods = || {
         for _ in 0..2000 {
-            let _ = sends.send_to(&[0; 60_000], to);
+            let _ = sends.send_to(&large, to);
         }
     };
     let text = told_of(&floods, "", &[&lost, "nobody reads it"]);

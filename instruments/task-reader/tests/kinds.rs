@@ -315,22 +315,7 @@ fn check(program: &Program, tokio: Tokio) {
             wrong.push(format!("{function} waits for {found:?}"));
         }
     }
-    let tasks = program.tasks();
-    for (function, is_receiving, mark) in [
-        ("receives_datagram", true, "receives_datagram"),
-        ("stores_datagrams", false, "then_receives"),
-    ] {
-        let at = format!(
-            "kinds::{function} (src/bin/kinds.rs:{})",
-            program.line(mark)
-        );
-        let is_it = |receiver: &&Receiver| {
-            receiver.receives_at == at && receiver.is_receiving == is_receiving
-        };
-        if tasks.receivers.iter().filter(is_it).count() != 1 {
-            wrong.push(format!("receivers are {:#?}, not at {at}", tasks.receivers));
-        }
-    }
+    wrong.extend(wrong_receivers(program));
     let start = task(&snapshot, "start_of_chain").and_then(|task| task.waits.first()?.resource);
     let chain = start.map_or(&[][..], |place| &snapshot.resources[place].chain);
     let chain: Vec<&str> = chain
@@ -376,6 +361,28 @@ fn check(program: &Program, tokio: Tokio) {
         ));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Tasks whose code receives datagrams are known, whether or not they wait for that.
+fn wrong_receivers(program: &Program) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let tasks = program.tasks();
+    for (function, is_receiving, mark) in [
+        ("receives_datagram", true, "receives_datagram"),
+        ("stores_datagrams", false, "then_receives"),
+    ] {
+        let at = format!(
+            "kinds::{function} (src/bin/kinds.rs:{})",
+            program.line(mark)
+        );
+        let is_it = |receiver: &&Receiver| {
+            receiver.receives_at == at && receiver.is_receiving == is_receiving
+        };
+        if tasks.receivers.iter().filter(is_it).count() != 1 {
+            wrong.push(format!("receivers are {:#?}, not at {at}", tasks.receivers));
+        }
+    }
+    wrong
 }
 
 /// Other values that are held.
