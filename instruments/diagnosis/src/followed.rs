@@ -3,7 +3,7 @@
 use ecosystem::WaitKind;
 
 use crate::evidence::{Line, Step, StepKind, Tasks, Way};
-use crate::thresholds::{LINES_APART, WAITERS_OF_ONE};
+use crate::thresholds::{LINES_APART, ONE_HOLDER, WAITERS_OF_ONE};
 
 /// Waits at one line, followed to where most of them end.
 pub(crate) struct Followed<'a> {
@@ -62,6 +62,11 @@ impl<'a> Followed<'a> {
     /// Returns whether many wait for one.
     pub(crate) fn is_for_one(&self) -> bool {
         self.at_once >= WAITERS_OF_ONE * self.holders
+    }
+
+    /// Returns whether there is one holder, and not several that take turns.
+    pub(crate) fn is_one(&self) -> bool {
+        self.holders <= ONE_HOLDER
     }
 
     /// Returns whether the end is an answer of a database.

@@ -171,13 +171,13 @@ pub const ALWAYS: f64 = 0.99;
 
 /// Waits for one holder, from which they are a queue and no work that each has done for it.
 pub const WAITERS_OF_ONE: f64 = 2.0;
+/// Most different holders in a snapshot, on average, from which there is one: it may pass on between two snapshots.
+pub const ONE_HOLDER: f64 = 1.5;
 /// Tasks at once, on average, that wait for nothing but their next turn, from which one does nothing else. One that yields
 /// in between is rarely met there.
 pub const SPINNING: f64 = 0.5;
 /// Fewest CPUs that a process with such a task uses.
 pub const SPINNING_CPUS: f64 = 0.3;
-/// Shortest CPU time without a yield, in seconds, of a task that hardly computes, from which it never yields.
-pub const NEVER_YIELDS: f64 = 0.5;
 /// Smallest mean number of requests or tasks of the receiver's function at a wait, from which it is what fills the queue.
 pub const RECEIVER: f64 = 0.5;
 /// Smallest share of the waits at a line whose holder is known, from which the holder is told and not guessed.

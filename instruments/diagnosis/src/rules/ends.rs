@@ -95,6 +95,10 @@ fn of_wait<'a>(waiting: &Waiting, requests: &Requests, tasks: &'a Tasks) -> Opti
     if matches!(held.kind, WaitKind::Channel | WaitKind::Queue) && !followed.is_for_one() {
         return None;
     }
+    // Several that answer are workers, who are at their limit.
+    if held.kind == WaitKind::Channel && !followed.is_one() {
+        return None;
+    }
     Some(Ended {
         held,
         followed,
@@ -148,6 +152,9 @@ pub(crate) fn of_tasks<'a>(facts: &'a Facts<'_>) -> Vec<Ended<'a>> {
             continue;
         };
         if followed.at_once < TASKS_AT_ONCE || !followed.is_for_one() {
+            continue;
+        }
+        if held.kind == WaitKind::Channel && !followed.is_one() {
             continue;
         }
         found.push(Ended {
@@ -476,10 +483,10 @@ mod tests {
         let oneshot = "tokio::sync::oneshot::Receiver";
         let found = look(&waiting(oneshot, 0.9, answers(10)));
         assert_eq!(found[0].kind, "one_task");
-        assert!(
-            look(&waiting(oneshot, 0.9, answers(80))).is_empty(),
-            "a task for each"
-        );
+        for (number, who) in [(80, "a task for each"), (40, "four workers")] {
+            let found = look(&waiting(oneshot, 0.9, answers(number)));
+            assert!(found.is_empty(), "{who}: {found:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::threads::Stack;
 use crate::threads::seen::{
     Spot, function, function_at, is_told, most_frequent, only_awaits, place,
 };
-use crate::thresholds::{ALONE, FEWEST_SAMPLES, NEVER_YIELDS, SPINNING, SPINNING_CPUS};
+use crate::thresholds::{ALONE, FEWEST_SAMPLES, HELD_LONG, SPINNING, SPINNING_CPUS};
 
 /// A line at which tasks wait for nothing but their next turn.
 pub(crate) struct Spins<'a> {
@@ -80,7 +80,7 @@ pub(crate) struct NeverYields {
 
 pub(crate) fn never_yields(facts: &Facts<'_>) -> Option<NeverYields> {
     let cpu = facts.evidence.cpu.as_deref()?;
-    if facts.held_s < NEVER_YIELDS {
+    if facts.held_s < HELD_LONG {
         return None;
     }
     // A busy thread that yields runs other tasks, too.
@@ -117,15 +117,16 @@ impl Sighting for NeverYields {
 
     fn headline(&self) -> String {
         format!(
-            "A task asks again and again at {}, and never yields.",
+            "A task asks again and again at {}, and does not yield in between.",
             self.at
         )
     }
 
     fn seen(&self) -> String {
         format!(
-            "{:.2} CPUs go to that, and a thread did not yield for {:.1} s.",
-            self.cpus, self.held_s
+            "{:.2} CPUs go to that, and a thread did not yield for {:.0} ms.",
+            self.cpus,
+            self.held_s * 1e3
         )
     }
 }
@@ -202,7 +203,7 @@ mod tests {
             let evidence = asks(cpus, held, awaited);
             !told(never_yields(&Facts::of(&evidence))).is_empty()
         };
-        let (least, held) = (SPINNING_CPUS, NEVER_YIELDS);
+        let (least, held) = (SPINNING_CPUS, HELD_LONG);
         assert!(is_found(least, 5.0, asked) && !is_found(least * 0.99, 5.0, asked));
         assert!(is_found(1.0, held, asked) && !is_found(1.0, held * 0.99, asked));
         assert!(!is_found(1.0, 5.0, "serde_json::de::from_str"));

@@ -35,17 +35,13 @@ enum Who {
 pub(crate) fn check(facts: &Facts<'_>) -> Option<WakesAll> {
     let busy = Busy::of(facts.evidence)?;
     let cpus = busy.share * facts.evidence.cpus_used;
-    let (at, who, least) = match woken_in_vain(facts) {
-        // Wake-ups cost more than what is seen at that line.
-        Some((waiting, times)) => (
-            waiting.anchor(),
-            Who::Requests(waiting.in_flight, times),
-            MUCH_COMPUTING,
-        ),
-        None => {
-            let (at, tasks) = receivers(facts)?;
-            (at, Who::Tasks(tasks), MOST_COMPUTING)
-        }
+    // Wake-ups cost more than what is seen at that line.
+    let (at, who, least) = if let Some((waiting, times)) = woken_in_vain(facts) {
+        let who = Who::Requests(waiting.in_flight, times);
+        (waiting.anchor(), who, MUCH_COMPUTING)
+    } else {
+        let (at, tasks) = receivers(facts)?;
+        (at, Who::Tasks(tasks), MOST_COMPUTING)
     };
     if busy.share < least || busy.samples < FEWEST_SAMPLES || cpus < TASKS_CPUS {
         return None;
