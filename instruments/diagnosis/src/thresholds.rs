@@ -19,6 +19,9 @@ pub const IN_A_ROW: f64 = 4.0;
 /// Fewest jobs of the blocking pool for one file in a row within a request, from which the file has no buffer. A large file
 /// that is read at once takes about twenty, each twice as large as the last.
 pub const SMALL_JOBS: f64 = 32.0;
+/// Shortest CPU time for each request, in milliseconds, of giving jobs for files to the blocking pool, from which these are many:
+/// one takes about a fiftieth.
+pub const HANDED_OVER_MS: f64 = 0.2;
 /// Shortest mean time of the waits in a row, in milliseconds; shorter ones are reads of further parts of one answer.
 pub const IN_A_ROW_MS: f64 = 0.5;
 /// Requests that wait for several things at once (`join!`, `select!`): smallest share of one of these waits that can stand

@@ -9,7 +9,7 @@ use crate::finding::{Row, Sighting};
 use crate::threads::roles::{Role, role_of};
 use crate::threads::seen::{inner_passes, is_told, most_frequent, own, passes, reads_at};
 use crate::threads::{Stack, State};
-use crate::thresholds::{FEWEST_SAMPLES, MUCH_COMPUTING, MUCH_OF_ALL, TASKS_CPUS};
+use crate::thresholds::{FEWEST_SAMPLES, HANDED_OVER_MS, MUCH_COMPUTING, MUCH_OF_ALL, TASKS_CPUS};
 
 /// Reads and writes of a few bytes.
 pub(crate) struct SmallReads {
@@ -26,14 +26,18 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<SmallReads> {
     let samples: u64 = all.iter().map(|stack| stack.samples).sum();
     let mut small: Vec<&Stack> = Vec::new();
     let (mut of_calls, mut of_jobs, mut of_pool) = (0, 0, 0);
+    let is_often = hands_over_often(facts, &all);
     for stack in all {
-        if is_job(stack) {
+        if is_job(stack) || is_often && is_file_job(stack) {
             of_jobs += stack.samples;
             small.push(stack);
         } else if is_call(stack) {
             of_calls += stack.samples;
             small.push(stack);
-        } else if is_of_pool(stack) {
+        } else if is_of_pool(stack) && !is_often {
+            of_pool += stack.samples;
+        } else if is_of_pool(stack) && !ends_in_call(stack) {
+            // What large pieces take is their reading and writing.
             of_pool += stack.samples;
         }
     }
@@ -72,16 +76,42 @@ fn computing(evidence: &Evidence) -> Vec<&Stack> {
     stacks
 }
 
+/// Returns whether a request gives the blocking pool many jobs for a file, by the CPU time that this takes.
+fn hands_over_often(facts: &Facts<'_>, all: &[&Stack]) -> bool {
+    let (Some(cpu), Some(requests)) = (&facts.evidence.cpu, facts.requests) else {
+        return false;
+    };
+    let mut samples = 0;
+    for stack in all {
+        if is_file_job(stack) {
+            samples += stack.samples;
+        }
+    }
+    let finished = requests.finished();
+    finished > 0 && samples as f64 * cpu.period_s * 1e3 / finished as f64 >= HANDED_OVER_MS
+}
+
+/// Returns whether the service gives the blocking pool a job for a file without a buffer.
+fn is_file_job(stack: &Stack) -> bool {
+    inner_passes(stack, PartMeaning::FileJobs)
+        && inner_passes(stack, PartMeaning::HandsOver)
+        && !passes(stack, PartMeaning::Buffers)
+}
+
 /// Returns whether a reader or writer of a few bytes asks the system, and not a buffer.
 fn is_call(stack: &Stack) -> bool {
-    let is_call = stack.frames.last().is_some_and(|last| {
+    ends_in_call(stack) && is_small(stack)
+}
+
+/// Returns whether a thread reads or writes.
+fn ends_in_call(stack: &Stack) -> bool {
+    stack.frames.last().is_some_and(|last| {
         let name = last.function.rsplit('_').next().unwrap_or_default();
         matches!(
             name,
             "read" | "recv" | "recvfrom" | "write" | "send" | "sendto"
         )
-    });
-    is_call && is_small(stack)
+    })
 }
 
 /// Returns whether a reader or writer of a few bytes gives the blocking pool a job for them.
@@ -122,7 +152,7 @@ impl Sighting for SmallReads {
             "a call of the system"
         };
         format!(
-            "A few bytes are read or written at a time, each by {by}, at {}.",
+            "Small pieces are read or written, each by {by}, at {}.",
             self.at
         )
     }
@@ -223,6 +253,36 @@ mod tests {
             with(&[INTEGER, FILE], 200, 300, "shop::export").is_empty(),
             "jobs of the service's own"
         );
+    }
+
+    /// The size of a line that is written is not known, but a request hands over many.
+    #[test]
+    fn many_jobs_of_each_request_are_told_if_the_pool_hardly_writes() {
+        const FILE: &str =
+            "<tokio::fs::file::File as tokio::io::async_write::AsyncWrite>::poll_write";
+        let with = |of_jobs: u64, finished: u64, pool: &str| {
+            let hands = [
+                WORKER,
+                "shop::book",
+                FILE,
+                "tokio::runtime::blocking::pool::spawn_blocking",
+            ];
+            let stacks = vec![
+                runs(of_jobs, &hands),
+                runs(300, &[crate::threads::testing::BLOCKING, pool]),
+                runs(700 - of_jobs, &[WORKER, "shop::other"]),
+            ];
+            let mut evidence = reading(0, &[]);
+            let routes = [crate::testing::route("GET /close", 1.0, finished)];
+            evidence.requests = crate::testing::evidence(&routes, &[]).requests;
+            evidence.cpu = Some(Arc::new(cpu_samples(stacks)));
+            !look(&evidence).is_empty()
+        };
+        // 200 samples of 10 ms.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let most = (2000.0 / HANDED_OVER_MS) as u64;
+        assert!(with(200, most, "syscall") && !with(200, most + 100, "syscall"));
+        assert!(!with(200, most, "__GI___libc_write"), "large pieces");
     }
 
     #[test]
