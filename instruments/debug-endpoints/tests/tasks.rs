@@ -205,9 +205,10 @@ fn a_look_takes_little_memory_and_gives_it_back() {
     }
     let (peak, after) = (common::status("VmHWM:", 10), common::status("VmRSS:", 10));
     println!("{before} KiB before, {peak} at most, {after} after");
-    assert!(peak - before < MOST_MEMORY, "{before} KiB, {peak} at most");
+    assert!(peak < before + MOST_MEMORY, "{before} KiB, {peak} at most");
+    // It may even be less than before.
     assert!(
-        after - before < MOST_MEMORY / 3,
+        after < before + MOST_MEMORY / 3,
         "{before} KiB, {after} after"
     );
 }
