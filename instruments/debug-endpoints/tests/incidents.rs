@@ -81,11 +81,11 @@ impl Service {
     /// may lack a CPU for the first, or the look at its threads come too late.
     fn incident_of(&self, make: impl Fn(), kind: &str, part: &str) -> Value {
         let end = Instant::now() + Duration::from_secs(150);
-        let mut made = None;
+        let mut latest = None;
         loop {
-            if made.is_none_or(|made: Instant| made.elapsed() > Duration::from_secs(10)) {
+            if latest.is_none_or(|at: Instant| at.elapsed() > Duration::from_secs(10)) {
                 make();
-                made = Some(Instant::now());
+                latest = Some(Instant::now());
             }
             let answer = ask(self.admin, "/debug/incidents?format=json");
             let all: Value = serde_json::from_slice(&answer.body).expect("JSON");

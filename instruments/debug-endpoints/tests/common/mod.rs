@@ -67,11 +67,13 @@ pub(crate) fn deadlock(runtime: &Runtime) {
     }
     let (one, other) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(2)));
     let meet = Arc::new(Barrier::new(2));
-    let met = MET.load(Ordering::Relaxed) + 2;
+    let wanted = MET.load(Ordering::Relaxed) + 2;
     runtime.spawn(transfer(one.clone(), other.clone(), meet.clone()));
     runtime.spawn(transfer(other, one, meet));
     // Once both have the first lock, they have no other place to go to.
-    wait_until("two tasks have met", || MET.load(Ordering::Relaxed) == met);
+    wait_until("two tasks have met", || {
+        MET.load(Ordering::Relaxed) == wanted
+    });
     std::thread::sleep(Duration::from_millis(200));
 }
 
