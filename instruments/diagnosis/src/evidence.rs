@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use file::{Addresses, Unreadable, numbered};
 pub use tasks::{Circle, Limit, Receiver, Spawned, Step, StepKind, TaskSet, Tasks, Way};
 
-use crate::threads::{CpuSamples, Stack, ThreadProfile};
+use crate::threads::{CpuSamples, Stack, State, ThreadProfile};
 use crate::thresholds::{LITTLE_MEMORY, MOMENTS_OF_RISE, STEADY};
 
 /// Place from which a process is observed.
@@ -113,6 +113,16 @@ impl Evidence {
         if let Some(cpu) = &self.cpu {
             stacks.extend(cpu.stacks());
         }
+        stacks
+    }
+
+    /// Returns the samples of the CPU time, or else the stacks of threads that run.
+    pub(crate) fn running(&self) -> Vec<&Stack> {
+        if let Some(cpu) = &self.cpu {
+            return cpu.stacks().collect();
+        }
+        let mut stacks = self.stacks();
+        stacks.retain(|stack| stack.state == State::Running);
         stacks
     }
 

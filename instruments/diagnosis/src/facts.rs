@@ -1,10 +1,10 @@
 //! Facts that several rules read, made once from the evidence: typed, and without words.
 
-use ecosystem::WaitKind;
+use ecosystem::{BODY_OF, WaitKind};
 
-use crate::evidence::{Evidence, Peers, Place, Requests};
+use crate::evidence::{Evidence, Peers, Place, Requests, Route};
 use crate::threads::seen::{Inside, Spot, client_made_at, in_other_tasks, inside};
-use crate::thresholds::{MUCH_OF_ALL, POOL_WAIT};
+use crate::thresholds::{ALONE, MUCH_OF_ALL, POOL_WAIT};
 use crate::waiting::Waiting;
 
 /// Evidence, and what follows from it for several rules.
@@ -64,6 +64,16 @@ impl<'a> Facts<'a> {
         places
             .iter()
             .filter(move |place| place.in_flight >= many && place.kind() == Some(kind))
+    }
+
+    /// Returns the one watched task that never ends, if there is one such task.
+    pub(crate) fn watched_alone(&self) -> Option<&'a Route> {
+        let mut alone = self.requests?.routes.iter().filter(|route| {
+            let is_one = (ALONE..=1.0).contains(&route.in_flight);
+            is_one && route.ended() == 0 && !route.name.starts_with(BODY_OF)
+        });
+        let one = alone.next()?;
+        alone.next().is_none().then_some(one)
     }
 
     /// Returns where threads run a function of the service and all that it calls, or `None` if that was hardly seen.

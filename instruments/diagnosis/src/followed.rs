@@ -1,6 +1,6 @@
 //! Waits of tasks, followed to their end: from what is waited for to its holder, to the holder's own wait, and so on.
 
-use ecosystem::WaitKind;
+use ecosystem::{WaitKind, figures};
 
 use crate::evidence::{Line, Step, StepKind, Tasks, Way};
 use crate::thresholds::{LINES_APART, ONE_HOLDER, WAITERS_OF_ONE};
@@ -78,22 +78,44 @@ impl<'a> Followed<'a> {
     }
 }
 
-/// Returns the number of waits of this kind at a line at once, averaged over the snapshots, if no task was seen to hold what
-/// one of them is for.
-pub(crate) fn unheld(tasks: &Tasks, kind: WaitKind, line: &Line) -> Option<f64> {
-    let mut all = 0.0;
-    for way in &tasks.ways {
-        let is_here = way.first().is_some_and(|step| {
-            step.kind == StepKind::Of(kind) && step.line().is_some_and(|at| is_same(&at, line))
-        });
-        if is_here && way.end().is_some() {
-            return None;
+/// Waits for permits at a line of which no task has one.
+pub(crate) struct Unheld {
+    /// Such waits at once, averaged over the snapshots.
+    pub(crate) at_once: f64,
+    snapshots: u32,
+}
+
+impl Unheld {
+    /// Returns the waits at a line, unless a task was seen to hold what one of them is for.
+    pub(crate) fn at(line: &Line, tasks: &Tasks) -> Option<Self> {
+        let mut all = 0.0;
+        for way in &tasks.ways {
+            let is_here = way.first().is_some_and(|step| {
+                step.kind == StepKind::Of(WaitKind::Limit)
+                    && step.line().is_some_and(|at| is_same(&at, line))
+            });
+            if is_here && way.end().is_some() {
+                return None;
+            }
+            if is_here {
+                all += way.seen;
+            }
         }
-        if is_here {
-            all += way.seen;
-        }
+        let at_once = all / f64::from(tasks.snapshots.max(1));
+        (all > 0.0).then_some(Self {
+            at_once,
+            snapshots: tasks.snapshots,
+        })
     }
-    (all > 0.0).then(|| all / f64::from(tasks.snapshots.max(1)))
+
+    /// Returns what was seen, as a sentence.
+    pub(crate) fn seen(&self) -> String {
+        format!(
+            "In {} snapshots {} tasks at once waited here, and none had a permit.",
+            self.snapshots,
+            figures::average(self.at_once)
+        )
+    }
 }
 
 /// Returns the thing that a step waits for, as the library calls it.

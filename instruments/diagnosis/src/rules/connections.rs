@@ -1,6 +1,6 @@
 //! Connections that are opened for each request, wait to be accepted, are held back, or are shared by many requests.
 
-use ecosystem::{BODY_OF, Wait, WaitKind, figures, is_of_runtime};
+use ecosystem::{Wait, WaitKind, figures, is_of_runtime};
 
 use super::table;
 use crate::evidence::{Evidence, Frame, Line, Peers, Place, Requests, Step, StepKind};
@@ -239,17 +239,10 @@ pub(crate) fn not_accepted(facts: &Facts<'_>) -> Vec<NotAccepted> {
     found
 }
 
-/// Returns where the one watched task is that never ends and waits elsewhere than at a listener, if there is one such task.
+/// Returns where the one watched task is that never ends, if it waits elsewhere than at a listener.
 fn accepts<'a>(facts: &Facts<'a>) -> Option<&'a Place> {
-    let requests = facts.requests?;
-    let mut alone = requests.routes.iter().filter(|route| {
-        let is_one = (ALONE..=1.0).contains(&route.in_flight);
-        is_one && route.ended() == 0 && !route.name.starts_with(BODY_OF)
-    });
-    let (route, None) = (alone.next()?, alone.next()) else {
-        return None;
-    };
-    let mut places = requests.places.iter();
+    let route = facts.watched_alone()?;
+    let mut places = facts.requests?.places.iter();
     places.find(|place| {
         let is_elsewhere = !place.wait.as_ref().is_some_and(Wait::is_of_listener);
         let is_there = place.in_flight >= ALONE && place.line().is_some();

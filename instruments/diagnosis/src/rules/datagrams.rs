@@ -1,6 +1,6 @@
 //! The kernel drops datagrams, because a socket's buffer is full: whoever reads it does something else first, or nobody does.
 
-use ecosystem::{BODY_OF, WaitKind, figures};
+use ecosystem::{WaitKind, figures};
 
 use super::table;
 use crate::evidence::{Datagrams, Frame, Place, Requests, StepKind};
@@ -9,9 +9,7 @@ use crate::finding::{Row, Sighting};
 use crate::followed::thing;
 use crate::threads::seen::{place, receives, receives_datagrams};
 use crate::threads::{Stack, State};
-use crate::thresholds::{
-    ALONE, ELSEWHERE, FEWEST_SAMPLES, LOST_DATAGRAMS, LOST_SHARE, UNREAD_SHARE,
-};
+use crate::thresholds::{ELSEWHERE, FEWEST_SAMPLES, LOST_DATAGRAMS, LOST_SHARE, UNREAD_SHARE};
 use crate::waiting::whereabouts;
 
 /// Sockets that lost datagrams.
@@ -78,7 +76,7 @@ fn reader(facts: &Facts<'_>) -> Option<Reader> {
     let mut readers: Vec<Reader> = readers.into_iter().flatten().collect();
     readers.sort_by_key(|reader| reader.elsewhere.is_none());
     let first = readers.into_iter().next();
-    first.or_else(|| facts.requests.and_then(the_one_watched))
+    first.or_else(|| the_one_watched(facts))
 }
 
 impl Reader {
@@ -264,15 +262,9 @@ fn by_threads(facts: &Facts<'_>) -> Option<Reader> {
 
 /// Returns where the one watched task that never ends is most, if there is one such task: a reader whose socket is never empty
 /// is not seen to wait for it.
-fn the_one_watched(requests: &Requests) -> Option<Reader> {
-    let mut alone = requests.routes.iter().filter(|route| {
-        let is_one = (ALONE..=1.0).contains(&route.in_flight);
-        is_one && route.ended() == 0 && !route.name.starts_with(BODY_OF)
-    });
-    let (route, None) = (alone.next()?, alone.next()) else {
-        return None;
-    };
-    let mut places = requests.places.iter();
+fn the_one_watched(facts: &Facts<'_>) -> Option<Reader> {
+    let route = facts.watched_alone()?;
+    let mut places = facts.requests?.places.iter();
     let most = places.find(|place| place.route == route.name && place.line().is_some())?;
     Some(Reader {
         receives_at: None,

@@ -6,7 +6,7 @@ use super::table;
 use crate::evidence::{Frame, Line, Requests};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
-use crate::followed::unheld;
+use crate::followed::Unheld;
 use crate::thresholds::{A_HOLDER, FEWEST_BAD, MUCH_OF_ROUTE, TASKS_AT_ONCE};
 use crate::waiting::Waiting;
 
@@ -17,9 +17,7 @@ pub(crate) struct LostPermits {
     by: Line,
     /// Requests that were cut before their work was done.
     cut: u64,
-    /// Tasks that wait for one at once, averaged over the snapshots.
-    at_once: f64,
-    snapshots: u32,
+    unheld: Unheld,
 }
 
 pub(crate) fn check(facts: &Facts<'_>) -> Vec<LostPermits> {
@@ -35,14 +33,15 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<LostPermits> {
         let is_told = cut >= FEWEST_BAD
             && waiting.share >= MUCH_OF_ROUTE
             && at_work(waiting, requests) >= A_HOLDER;
-        let unheld = unheld(tasks, WaitKind::Limit, line).filter(|_| is_told);
-        if let Some(at_once) = unheld.filter(|at_once| *at_once >= TASKS_AT_ONCE) {
+        if is_told
+            && let Some(unheld) = Unheld::at(line, tasks)
+            && unheld.at_once >= TASKS_AT_ONCE
+        {
             found.push(LostPermits {
                 waiting: waiting.clone(),
                 by: by.clone(),
                 cut,
-                at_once,
-                snapshots: tasks.snapshots,
+                unheld,
             });
         }
     }
@@ -86,10 +85,8 @@ impl Sighting for LostPermits {
 
     fn seen(&self) -> String {
         format!(
-            "In {} snapshots {} tasks at once waited here, and none had a permit. {} requests were given up or cut before their \
-             work was done.",
-            self.snapshots,
-            figures::average(self.at_once),
+            "{} {} requests were given up or cut before their work was done.",
+            self.unheld.seen(),
             figures::count(self.cut as f64)
         )
     }

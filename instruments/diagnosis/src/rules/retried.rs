@@ -7,7 +7,6 @@ use crate::evidence::{Evidence, Frame};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
 use crate::threads::seen::calls_at;
-use crate::threads::{Stack, State};
 use crate::thresholds::{FAILED, FAILED_A_SECOND, FEWEST_SAMPLES, MUCH_COMPUTING};
 
 /// Connections that are tried again and again.
@@ -45,7 +44,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<Retried> {
 fn connects(evidence: &Evidence) -> Option<(Frame, f64)> {
     let mut all = 0;
     let mut lines: Vec<(Frame, u64)> = Vec::new();
-    for stack in running(evidence) {
+    for stack in evidence.running() {
         all += stack.samples;
         let Some(at) = calls_at(stack, PartMeaning::Connects) else {
             continue;
@@ -59,16 +58,6 @@ fn connects(evidence: &Evidence) -> Option<(Frame, f64)> {
     let (at, _) = lines.into_iter().max_by_key(|(_, samples)| *samples)?;
     let share = of_all as f64 / all.max(1) as f64;
     (share >= MUCH_COMPUTING && of_all >= FEWEST_SAMPLES).then_some((at, share))
-}
-
-/// Returns the samples of the CPU time, or else the stacks of threads that run.
-fn running(evidence: &Evidence) -> Vec<&Stack> {
-    if let Some(cpu) = &evidence.cpu {
-        return cpu.stacks().collect();
-    }
-    let mut stacks = evidence.stacks();
-    stacks.retain(|stack| stack.state == State::Running);
-    stacks
 }
 
 impl Sighting for Retried {

@@ -3,12 +3,12 @@
 use ecosystem::PartMeaning;
 
 use super::table;
-use crate::evidence::{Evidence, Frame};
+use crate::evidence::Frame;
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
+use crate::threads::Stack;
 use crate::threads::roles::{Role, role_of};
 use crate::threads::seen::{inner_passes, is_told, most_frequent, own, passes, reads_at};
-use crate::threads::{Stack, State};
 use crate::thresholds::{FEWEST_SAMPLES, HANDED_OVER_MS, MUCH_COMPUTING, MUCH_OF_ALL, TASKS_CPUS};
 
 /// Reads and writes of a few bytes.
@@ -22,7 +22,7 @@ pub(crate) struct SmallReads {
 }
 
 pub(crate) fn check(facts: &Facts<'_>) -> Option<SmallReads> {
-    let all = computing(facts.evidence);
+    let all = facts.evidence.running();
     let samples: u64 = all.iter().map(|stack| stack.samples).sum();
     let mut small: Vec<&Stack> = Vec::new();
     let (mut of_calls, mut of_jobs, mut of_pool) = (0, 0, 0);
@@ -61,19 +61,6 @@ pub(crate) fn check(facts: &Facts<'_>) -> Option<SmallReads> {
         share,
         samples,
     })
-}
-
-/// Returns the samples of the CPU time, or else the stacks of threads that compute.
-fn computing(evidence: &Evidence) -> Vec<&Stack> {
-    if let Some(cpu) = &evidence.cpu {
-        return cpu.stacks().collect();
-    }
-    let mut stacks = Vec::new();
-    if let Some(threads) = &evidence.threads {
-        stacks.extend(threads.stacks());
-    }
-    stacks.retain(|stack: &&Stack| stack.state == State::Running);
-    stacks
 }
 
 /// Returns whether a request gives the blocking pool many jobs for a file, by the CPU time that this takes.
@@ -172,6 +159,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::evidence::Evidence;
     use crate::finding::Finding;
     use crate::rules::told;
     use crate::testing::{both_sides, cpu_samples, evidence};

@@ -6,7 +6,7 @@ use super::table;
 use crate::evidence::{Frame, Line, Place, Requests};
 use crate::facts::Facts;
 use crate::finding::{Row, Sighting};
-use crate::followed::{Followed, thing, unheld};
+use crate::followed::{Followed, Unheld, thing};
 use crate::threads::seen::Inside;
 use crate::thresholds::{
     A_HOLDER, ALL_OF_ROUTE, GOES_ON, KNOWN_HOLDER, MUCH_OF_ROUTE, QUEUE, STANDSTILL, TASKS_AT_ONCE,
@@ -32,8 +32,8 @@ enum What {
     Elsewhere(Place),
     /// No request was seen that may hold it.
     Nobody,
-    /// So many tasks at once wait for it, averaged over so many snapshots, and none has it.
-    NoTask(f64, u32),
+    /// Many tasks at once wait for it, and none has it.
+    NoTask(Unheld),
 }
 
 /// The receiver of a channel.
@@ -139,9 +139,9 @@ fn no_task(waiting: &Waiting, facts: &Facts<'_>) -> Option<What> {
     if waiting.kind() != WaitKind::Limit {
         return None;
     }
-    let at_once = unheld(tasks, WaitKind::Limit, line)?;
+    let unheld = Unheld::at(line, tasks)?;
     let all = ALL_OF_ROUTE * waiting.route.in_flight;
-    (at_once >= all.max(TASKS_AT_ONCE)).then_some(What::NoTask(at_once, tasks.snapshots))
+    (unheld.at_once >= all.max(TASKS_AT_ONCE)).then_some(What::NoTask(unheld))
 }
 
 /// Returns what these wait for; `None` if the tasks show who holds it, which is told with that.
@@ -314,12 +314,7 @@ impl Sighting for Standstill {
             What::NotReceived(Receiver::MayBeAt(others)) => {
                 seen.push(format!("Tasks that are no requests run {}.", others.places));
             }
-            What::NoTask(at_once, snapshots) => {
-                let at_once = figures::average(*at_once);
-                seen.push(format!(
-                    "In {snapshots} snapshots {at_once} tasks at once waited here, and none had a permit."
-                ));
-            }
+            What::NoTask(unheld) => seen.push(unheld.seen()),
             What::Elsewhere(place) => {
                 let stay = figures::average(place.in_flight);
                 seen.push(format!("{stay} of {} stay.", place.route));
