@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use diagnosis::datagrams::{DatagramSocket, WatchedDatagrams};
 use diagnosis::evidence::{Connections, Datagrams};
-use diagnosis::sockets::{Socket, Watched, namespace_counts, table};
+use diagnosis::sockets::{Socket, Watched, namespace_counts};
 use diagnosis::{Process, Report};
 use serde::Serialize;
 
@@ -25,11 +25,6 @@ use crate::own_thread::{self, Until};
 /// Shortest pause between two looks, and its shortest length as a multiple of a look's own time.
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_OF_LOOKS: u32 = 20;
-
-/// Shortest pause between two looks at the whole namespace, and its shortest length as a multiple of a look's own time.
-/// Ended connections stay listed for a minute.
-const PAUSE_OF_TABLES: Duration = Duration::from_secs(1);
-const PAUSE_OF_TABLE: u32 = 50;
 
 /// The connections of this process during some time.
 #[derive(Debug, Clone, Serialize)]
@@ -145,15 +140,10 @@ fn take(until: &Until<'_>) -> Option<Sockets> {
     let (own, own_datagrams) = own_sockets()?;
     seen.look(&own);
     datagrams.look(&own_datagrams);
-    let mut tables_due = began;
     loop {
-        let looked = Instant::now();
-        // Look at the tables once more at the end.
-        if tables_due <= looked || until.is_over() {
-            seen.look_for_ended(&table(process), tables_due == began);
-            tables_due = looked + PAUSE_OF_TABLES.max(looked.elapsed() * PAUSE_OF_TABLE);
-        }
-        if until.is_over() {
+        let is_over = until.is_over();
+        seen.look_for_ended(process, is_over);
+        if is_over {
             let seconds = began.elapsed().as_secs_f64();
             let mut seen = seen.finish(seconds, before, namespace_counts(process));
             seen.datagrams = datagrams.finish();

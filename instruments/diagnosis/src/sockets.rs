@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::Process;
 use crate::evidence::{Connections, Part, Peers};
@@ -14,6 +15,11 @@ use crate::thresholds::{SLOW_CLIENT_BYTES, UNREAD_LOOKS, UNREAD_SHARE};
 
 /// Most connections that are told apart.
 const MOST_CONNECTIONS: usize = 200_000;
+
+/// Shortest pause between two looks at the whole table, and its shortest length as a multiple of a look's own time. Ended
+/// connections stay listed for a minute, and there may be a hundred thousand of them.
+const PAUSE_OF_TABLES: Duration = Duration::from_secs(1);
+const PAUSE_OF_TABLE: u32 = 50;
 
 /// The kernel's number of the state in which the other end sends no more (`TCP_CLOSE_WAIT`).
 const CLOSED_BY_OTHER: u8 = 8;
@@ -106,17 +112,36 @@ impl Row {
         let remote = address(words.next()?)?;
         let state = u8::from_str_radix(words.next()?, 16).ok()?;
         let (unsent, unread) = words.next()?.split_once(':')?;
+        let unsent = u32::from_str_radix(unsent, 16).ok()?;
         let unread = u32::from_str_radix(unread, 16).ok()?;
+        let inode = words.nth(4)?.parse().ok()?;
+        Some(Self::new(local, remote, state, unsent, unread, inode))
+    }
+
+    /// Returns the line of a socket, by the kernel's number of its state and its lengths of both queues.
+    pub fn new(
+        local: SocketAddr,
+        remote: SocketAddr,
+        state: u8,
+        unsent: u32,
+        unread: u32,
+        inode: u64,
+    ) -> Self {
         // The other end's last word counts as a byte.
         let last_word = u32::from(state == CLOSED_BY_OTHER);
-        Some(Self {
+        Self {
             local,
             remote,
             state: SocketState::of(state),
-            unsent: u32::from_str_radix(unsent, 16).ok()?,
+            unsent,
             unread: unread.saturating_sub(last_word),
-            inode: words.nth(4)?.parse().ok()?,
-        })
+            inode,
+        }
+    }
+
+    /// Returns whether the connection has ended, and the system keeps it for a minute.
+    pub fn has_ended(&self) -> bool {
+        self.state == SocketState::Ended
     }
 
     /// Returns what the table tells of the socket. Nagle's algorithm and the round trip are not in it.
@@ -139,6 +164,7 @@ impl Row {
         Socket {
             remote: None,
             unaccepted: self.unread,
+            is_queued: false,
             unread: None,
             unsent: None,
             ..socket
@@ -223,6 +249,8 @@ pub struct Watched {
     unread: Backlog,
     /// Data that was written and that the other end does not take.
     unsent: Backlog,
+    /// Time of the next look at the whole table, if there was one.
+    table_due: Option<Instant>,
 }
 
 /// Data that waits on connections, one way.
@@ -343,10 +371,20 @@ impl Watched {
         }
     }
 
+    /// Looks for connections that have ended, if it is time for another look at the whole table, or the time `is_over`.
+    pub fn look_for_ended(&mut self, process: Process, is_over: bool) {
+        let began = Instant::now();
+        let is_due = self.table_due.is_none_or(|due| due <= began);
+        if is_due || is_over {
+            self.add_ended(&table(process), self.table_due.is_none());
+            self.table_due = Some(began + PAUSE_OF_TABLES.max(began.elapsed() * PAUSE_OF_TABLE));
+        }
+    }
+
     /// Adds the connections of `table` that have ended since the last time, and those that have also begun since then. The
     /// system keeps a connection on the side that closed it first.
-    pub fn look_for_ended(&mut self, table: &[Row], is_first: bool) {
-        for row in table.iter().filter(|row| row.state == SocketState::Ended) {
+    fn add_ended(&mut self, table: &[Row], is_first: bool) {
+        for row in table.iter().filter(|row| row.has_ended()) {
             let ends = (row.local, row.remote);
             let (is_new, side) = (self.is_new(ends), self.side(ends));
             let has_just_ended =
@@ -493,10 +531,10 @@ mod tests {
             };
             let mut watched = Watched::default();
             let listener = row(server, "0.0.0.0:0", SocketState::Listens).socket();
-            watched.look_for_ended(&[], true);
+            watched.add_ended(&[], true);
             watched.look(&[listener, row(server, client, SocketState::Open).socket()]);
             for _ in 0..2 {
-                watched.look_for_ended(&[row(local, remote, SocketState::Ended)], false);
+                watched.add_ended(&[row(local, remote, SocketState::Ended)], false);
             }
             watched.finish(1.0, None, None).listeners[0].closed_here
         };

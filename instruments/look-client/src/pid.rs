@@ -2,6 +2,7 @@
 
 mod names;
 mod report;
+mod sockets;
 mod target;
 mod tasks;
 mod watch;

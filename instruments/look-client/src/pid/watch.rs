@@ -1,19 +1,18 @@
 //! Observations of another process for some seconds: its threads, sockets, memory, descriptors and CPU time.
 
-use std::collections::HashSet;
-use std::fs;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diagnosis::datagrams::{self, DatagramSocket, WatchedDatagrams};
+use diagnosis::datagrams::WatchedDatagrams;
 use diagnosis::evidence::{Connections, Descriptors, Memory, NamedProcess, Part, View};
-use diagnosis::sockets::{Row, Socket, Watched, inode, namespace_counts, table};
+use diagnosis::sockets::{Watched, namespace_counts};
 use diagnosis::threads::{ThreadProfile, sample};
 use diagnosis::thresholds::MOMENTS_OF_RISE;
 use diagnosis::{Evidence, Process, descriptors};
 
 use super::names::OtherNames;
+use super::sockets::OwnSockets;
 use super::target::{Stat, Status, Target};
 use cpu_time::ThreadTime;
 
@@ -23,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Shortest time between two looks at sockets, as a multiple of a look's own CPU time.
 const PAUSE_OF_LOOKS: u32 = 9;
 
-/// Fewest looks at all threads whose shares say anything.
+/// Fewest looks at all threads, or at sockets, that say anything.
 const FEWEST_LOOKS: u64 = 10;
 
 /// Ticks a second in which the system counts CPU time for programs (`USER_HZ`).
@@ -65,8 +64,14 @@ pub(crate) fn watch(target: &Target, duration: Duration) -> Evidence {
         ));
     }
     let connections = watched.connections;
-    if connections.is_none() {
-        not_seen.push("sockets: its descriptors cannot be listed.".to_owned());
+    match &connections {
+        None => not_seen.push("sockets: its descriptors cannot be listed.".to_owned()),
+        Some(seen) if !is_over && u64::from(seen.looks) < FEWEST_LOOKS => not_seen.push(format!(
+            "its sockets at most moments (looks: {}), because listing them uses at most a tenth of a CPU. Look for longer \
+             with --seconds.",
+            seen.looks
+        )),
+        Some(_) => {}
     }
     let memory = memory(&watched.resident, seconds);
     Evidence {
@@ -103,12 +108,12 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
     let before = namespace_counts(process);
     let mut counts = before;
     let (mut sockets, mut datagrams) = (Watched::default(), WatchedDatagrams::default());
-    let mut is_first = true;
     let mut rest = Rest::default();
     let mut seen = descriptors::limit(process).map(|limit| Descriptors {
         limit,
         ..Descriptors::default()
     });
+    let own = OwnSockets::of(process);
     let (mut has_sockets, mut sockets_due) = (false, began);
     loop {
         let is_over = began.elapsed() >= duration;
@@ -120,17 +125,15 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
         // The system takes long to list its sockets, and the rest is quick.
         if is_over || Instant::now() >= sockets_due {
             let looked = ThreadTime::now();
-            let (rows, udp) = (table(process), datagrams::table(process));
-            if let Some((own, own_datagrams)) = own_sockets(process, &rows, &udp) {
+            if let Some((tcp, udp)) = own.list() {
                 has_sockets = true;
-                sockets.look(&own);
-                datagrams.look(&own_datagrams);
+                sockets.look(&tcp);
+                datagrams.look(&udp);
             }
-            sockets.look_for_ended(&rows, is_first);
-            is_first = false;
             counts = namespace_counts(process).or(counts);
             sockets_due = Instant::now() + looked.elapsed() * PAUSE_OF_LOOKS;
         }
+        sockets.look_for_ended(process, is_over);
         if let (Some(seen), Ok(open)) = (&mut seen, descriptors::open(process)) {
             seen.most_open = seen.most_open.max(open);
             if seen.by_kind.is_empty() || is_over {
@@ -152,22 +155,6 @@ fn rest(target: &Target, began: Instant, duration: Duration) -> Rest {
     }
     rest.descriptors = seen;
     rest
-}
-
-/// Returns the sockets of both tables that the process has descriptors of, or `None` if these cannot be listed.
-fn own_sockets(
-    process: Process,
-    rows: &[Row],
-    udp: &[DatagramSocket],
-) -> Option<(Vec<Socket>, Vec<DatagramSocket>)> {
-    let mut inodes = HashSet::new();
-    for entry in fs::read_dir(process.path("fd")).ok()?.flatten() {
-        let link = fs::read_link(entry.path()).unwrap_or_default();
-        inodes.extend(inode(&link));
-    }
-    let own = rows.iter().filter(|row| inodes.contains(&row.inode));
-    let datagrams = udp.iter().filter(|socket| inodes.contains(&socket.inode));
-    Some((own.map(Row::socket).collect(), datagrams.copied().collect()))
 }
 
 /// Returns the CPU time that the process has used, in ticks.
