@@ -89,6 +89,9 @@ fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
             *asked += 1;
             if *asked <= 2 { "learnt" } else { "another" }.to_owned()
         }
+        path if path.starts_with("/debug/look") && path.contains("format=json") => {
+            r#"{"text": "Nothing."}"#.to_owned()
+        }
         // This text would set a terminal's title and clipboard, and clear it.
         path if path.starts_with("/debug/look") => {
             "Nothing.\x1b]0;title\x07\x1b]52;c;ZXZpbA==\x07\x1b[2J\r".to_owned()
@@ -311,6 +314,13 @@ fn a_service_on_the_other_loopback_address_is_found() {
     // If other programs leave the generator no CPU, the run is invalid.
     assert!(matches!(code, Some(0 | 3)), "{said}");
     assert!(said.contains(" 0 wrong, 0 failed"), "{said}");
+}
+
+#[test]
+fn a_look_as_json_names_its_form() {
+    let url = service("form");
+    let words = [r#""schema": "look/1""#, r#""text": "Nothing.""#];
+    told(&format!("look {url} --seconds 1 --format json"), 0, &words);
 }
 
 /// A terminal obeys control characters: they can hide text, or write to the clipboard.

@@ -24,6 +24,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use terminal::arguments::number;
 use terminal::exit::{CliError, Exit};
+use terminal::json;
 use terminal::output::{Format, Output};
 use terminal::progress::Terminal;
 
@@ -153,7 +154,17 @@ fn by_url(url: &str, options: &Look) -> Result<Exit, CliError> {
     });
     drop(terminal);
     let said = said?;
-    println!("{}", said.trim_end());
+    if is_json {
+        let report: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&said)
+            .map_err(|why| {
+                CliError::invalid(format!(
+                    "{url} answered with something else than a report: {why}"
+                ))
+            })?;
+        json::print_as("look", &report)?;
+    } else {
+        println!("{}", said.trim_end());
+    }
     Ok(Exit::Good)
 }
 
