@@ -347,19 +347,26 @@ impl Comparison<'_> {
 
     /// Adds the notes that the reader needs beside the verdict.
     fn note(&self, spoilt: &[Spoilt], shed: u32, rounds: &[Triplet], notes: &mut Vec<String>) {
-        let mut foreign = 0.0;
+        let (mut foreign, mut disturbed) = (0.0, 0);
         for one in spoilt {
             foreign = one.foreign.max(foreign);
+            disturbed += u32::from(one.foreign > DISTURBED);
         }
         if foreign > DISTURBED {
+            let counted = disturbed.saturating_sub(shed);
             notes.push(format!(
                 "the machine was busy: other programs used up to {} of the servers' CPU time in a \
                  slice; {}.",
                 figures::percent(foreign),
-                match shed {
-                    0 => "such rounds are counted, since there were hardly any others".to_owned(),
-                    1 => "1 such round was left out".to_owned(),
-                    shed => format!("{shed} such rounds were left out"),
+                match (shed, counted) {
+                    (0, _) =>
+                        "such rounds are counted, since there were hardly any others".to_owned(),
+                    (1, 0) => "1 such round was left out".to_owned(),
+                    (shed, 0) => format!("{shed} such rounds were left out"),
+                    (shed, counted) => format!(
+                        "{shed} of {} such rounds were left out, and the others count, since there were too few without",
+                        shed + counted
+                    ),
                 }
             ));
         }

@@ -51,6 +51,14 @@ impl Condition {
         }
     }
 
+    /// Returns whether its figure may meet it, of which only is known that it is `least` or more.
+    pub fn may_be_met_from(&self, least: f64) -> bool {
+        match self.side {
+            Side::Below => least < self.limit,
+            Side::Above => true,
+        }
+    }
+
     /// Returns whether it can be the goal of a search for the highest rate: a latency or a share of errors that stays
     /// below its limit.
     pub fn is_goal(&self) -> bool {
@@ -204,6 +212,24 @@ mod tests {
             );
             let again: Condition = text.replace(' ', "").parse().unwrap();
             assert_eq!(again, condition);
+        }
+    }
+
+    #[test]
+    fn a_figure_of_which_only_the_least_is_known_may_meet_what_it_is_not_above() {
+        for (text, least, may) in [
+            ("p99 > 100ms", 5.0, true),
+            ("p99 > 100ms", 5000.0, true),
+            ("p99 < 100ms", 5.0, true),
+            ("p99 < 100ms", 100.0, false),
+            ("p99 < 100ms", 5000.0, false),
+        ] {
+            let condition: Condition = text.parse().unwrap();
+            assert_eq!(
+                condition.may_be_met_from(least),
+                may,
+                "{text}, {least} ms or more"
+            );
         }
     }
 

@@ -51,6 +51,9 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
             compared.notes.extend(notes);
             compared.notes.extend(of_log);
             compared
+                .notes
+                .extend(requests::repeats(&traffic, Some(at.spacing)));
+            compared
         }
         Err(error) if error.exit == Exit::Invalid && !interrupt.is_set() => {
             Capacities::invalid(error.to_string())
@@ -70,7 +73,7 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         &load,
         &environment.in_a_line(),
         &compare::typed(),
-        how.margin,
+        compare::margin(options),
     );
     files::replace(&file, page)?;
     if let Some(markdown) = &options.markdown {

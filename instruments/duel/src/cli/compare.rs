@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         }
         Err(error) => return Err(error),
     };
-    compared.notes.extend(requests::repeats(&traffic));
+    compared.notes.extend(requests::repeats(&traffic, None));
     let comparison = Comparison::new(
         &compared.verdict,
         &compared.notes,
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         load: &load_in_words(&options.how, &traffic, &compared),
         environment: &environment,
         command: &typed(),
-        margin: options.how.margin,
+        margin: margin(options),
         is_running: !options.running.is_empty(),
     };
     write(options, &comparison, &page, &folder)?;
@@ -254,6 +254,11 @@ fn goal(options: &Compare) -> Goal {
             margin: options.how.margin,
         },
     }
+}
+
+/// Returns the share below which a difference counts as none, for the picture.
+pub(super) fn margin(options: &Compare) -> f64 {
+    options.at_most_slower.unwrap_or(options.how.margin)
 }
 
 /// Returns base and change, by the names on the command line.

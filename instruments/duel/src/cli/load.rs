@@ -75,7 +75,8 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     if options.sent.insecure {
         notes.push(requests::UNCHECKED.to_owned());
     }
-    notes.extend(requests::repeats(&traffic));
+    let of_search = (!options.find.is_empty()).then_some(options.sent.arrivals);
+    notes.extend(requests::repeats(&traffic, of_search));
     if !options.find.is_empty() {
         drop(terminal);
         return find::run(options, &target.server, &traffic, notes, &interrupt);
@@ -267,9 +268,13 @@ fn write_scripts(
 /// Says how the outcome meets a condition under which the load fails; `None` if it does not. A latency that is only known
 /// to be longer than some time may meet the condition, so it fails.
 fn failure(condition: &Condition, outcome: &Outcome) -> Option<String> {
-    let all =
-        outcome.completed + outcome.unfinished + outcome.error_count() + outcome.wrong_answers;
     let faults = outcome.error_count() + outcome.wrong_answers;
+    // Faults of the warm-up count, so its right answers do.
+    let right = match &outcome.in_all {
+        Some(in_all) => in_all.reads + in_all.writes,
+        None => outcome.completed,
+    };
+    let all = right + outcome.unfinished + faults;
     let (value, is_lower_bound) = match condition.figure() {
         Figure::Latency(quantile) => match outcome.latency.point(quantile) {
             Some(point) => (point.ms, point.is_lower_bound),
@@ -278,7 +283,12 @@ fn failure(condition: &Condition, outcome: &Outcome) -> Option<String> {
         Figure::Errors => (faults as f64 / all.max(1) as f64, false),
         Figure::Rate => (outcome.completed as f64 / outcome.seconds, false),
     };
-    if !is_lower_bound && !condition.is_met_by(value) {
+    let fails = if is_lower_bound {
+        condition.may_be_met_from(value)
+    } else {
+        condition.is_met_by(value)
+    };
+    if !fails {
         return None;
     }
     Some(format!(

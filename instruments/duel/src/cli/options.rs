@@ -420,7 +420,7 @@ pub(crate) enum Bodies {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum With {
-    /// The workshop's own, which needs nothing installed
+    /// The built-in one, which needs nothing installed
     Embedded,
     /// Refused with the way to it: k6 sends the script that --k6 writes
     #[value(hide = true)]

@@ -241,10 +241,11 @@ fn has_random_moments(traffic: &Traffic) -> bool {
     }
 }
 
-/// Returns a note on the seed that repeats the random moments and values of a load; `None` if it has neither.
-pub(crate) fn repeats(traffic: &Traffic) -> Option<String> {
+/// Returns a note on the seed that repeats the random moments and values of a load; `None` if it has neither. A search
+/// loads at rates of its own, with the spacing `of_search`.
+pub(crate) fn repeats(traffic: &Traffic, of_search: Option<Spacing>) -> Option<String> {
     let drawn = match (
-        has_random_moments(traffic),
+        of_search == Some(Spacing::Poisson) || has_random_moments(traffic),
         traffic.routes.iter().any(|route| route.requests.len() > 1),
     ) {
         (true, true) => "moments and values of requests",

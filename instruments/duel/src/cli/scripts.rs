@@ -32,9 +32,21 @@ pub(crate) struct About<'a> {
 
 /// Returns the statuses that the answers of each route may have, as a list in the syntax of both languages.
 pub(crate) fn statuses(traffic: &Traffic) -> Vec<String> {
-    let expected = traffic.routes.iter().map(|one| &one.requests[0].expected);
-    let all = expected.map(|one| [&[one.status], &*one.allowed].concat());
-    all.map(|statuses| format!("{statuses:?}")).collect()
+    let mut all = Vec::new();
+    for route in traffic.routes.iter() {
+        // Values may have answers of their own.
+        let mut statuses = Vec::new();
+        for request in route.requests.iter() {
+            let expected = &request.expected;
+            for status in [&[expected.status], &*expected.allowed].concat() {
+                if !statuses.contains(&status) {
+                    statuses.push(status);
+                }
+            }
+        }
+        all.push(format!("{statuses:?}"));
+    }
+    all
 }
 
 /// Checks that the scripts of `option` can send the same load.

@@ -54,6 +54,10 @@ pub struct Pieces {
 impl Pieces {
     /// Adds the times of another thread.
     pub(super) fn merge(&mut self, other: &Self) {
+        // A thread without an answer knows no kind, and has the one that stands for none.
+        if self.kind == Piece::Chunk {
+            self.kind = other.kind;
+        }
         self.first_byte.add(&other.first_byte);
         self.between.add(&other.between);
     }
