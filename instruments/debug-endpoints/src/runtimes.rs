@@ -161,7 +161,7 @@ fn epoll_descriptors() -> Option<usize> {
 }
 
 /// Names of the endpoints' own threads.
-const OURS: [&str; 13] = [
+const OURS: [&str; 14] = [
     "admin",
     "await-counts",
     "await-profile",
@@ -174,6 +174,7 @@ const OURS: [&str; 13] = [
     "memory",
     "probe",
     "sockets",
+    "tasks",
     "thread-profiles",
 ];
 

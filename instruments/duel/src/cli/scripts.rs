@@ -36,7 +36,7 @@ pub(crate) fn statuses(traffic: &Traffic) -> Vec<String> {
     for route in traffic.routes.iter() {
         // Values may have answers of their own.
         let mut statuses = Vec::new();
-        for request in route.requests.iter() {
+        for request in &route.requests {
             let expected = &request.expected;
             for status in [&[expected.status], &*expected.allowed].concat() {
                 if !statuses.contains(&status) {
