@@ -4,7 +4,9 @@
 //! are lower limits. The kernel's own counts, of the whole network namespace, are reported beside them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -188,14 +190,14 @@ pub(crate) fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// Returns the TCP sockets of the process's network namespace, of any process.
-pub fn table(process: Process) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for table in ["net/tcp", "net/tcp6"] {
-        let text = fs::read_to_string(process.path(table)).unwrap_or_default();
-        rows.extend(text.lines().filter_map(Row::parse));
-    }
-    rows
+/// Returns the TCP sockets of the process's network namespace, of any process, as they are read: there may be a hundred
+/// thousand, most of which have ended.
+pub fn table(process: Process) -> impl Iterator<Item = Row> {
+    let tables = ["net/tcp", "net/tcp6"].into_iter();
+    tables
+        .filter_map(move |table| File::open(process.path(table)).ok())
+        .flat_map(|file| BufReader::new(file).lines().map_while(Result::ok))
+        .filter_map(|line| Row::parse(&line))
 }
 
 /// Numbers of TCP connections and of datagrams of a network namespace, by the kernel.
@@ -239,9 +241,9 @@ fn count(table: &str, protocol: &str, name: &str) -> Option<u64> {
 pub struct Watched {
     looks: u32,
     sides: BTreeMap<Side, Peers>,
-    connections: HashSet<Ends>,
-    /// Connections that this process has closed first.
-    closed: HashSet<Ends>,
+    connections: Connected,
+    /// Connections that were closed at this end first.
+    closed: Connected,
     round_trips: BTreeMap<Side, (f64, u32)>,
     /// Numbers of open connections to each address that this process connects to, look by look.
     open: BTreeMap<SocketAddr, Vec<i64>>,
@@ -251,6 +253,21 @@ pub struct Watched {
     unsent: Backlog,
     /// Time of the next look at the whole table, if there was one.
     table_due: Option<Instant>,
+}
+
+/// Connections that were seen, by a hash of their ends: two of the most that are remembered share one in a look of a billion.
+#[derive(Default)]
+struct Connected {
+    hashes: HashSet<u64>,
+    state: RandomState,
+}
+
+impl Connected {
+    /// Returns whether a connection was not seen before, and remembers it.
+    fn is_new(&mut self, ends: Ends) -> bool {
+        let hash = self.state.hash_one(ends);
+        self.hashes.len() < MOST_CONNECTIONS && self.hashes.insert(hash)
+    }
 }
 
 /// Data that waits on connections, one way.
@@ -306,11 +323,6 @@ impl Backlog {
 }
 
 impl Watched {
-    /// Returns whether a connection is seen for the first time, and remembers it.
-    fn is_new(&mut self, ends: Ends) -> bool {
-        self.connections.len() < MOST_CONNECTIONS && self.connections.insert(ends)
-    }
-
     fn side(&self, (local, remote): Ends) -> Side {
         let accepts = Side::Accepts(local.port());
         if self.sides.contains_key(&accepts) {
@@ -342,7 +354,7 @@ impl Watched {
             if !looked_at.insert(ends) {
                 continue;
             }
-            let (is_new, side) = (self.is_new(ends), self.side(ends));
+            let (is_new, side) = (self.connections.is_new(ends), self.side(ends));
             let peers = self.sides.entry(side).or_default();
             peers.open += 1;
             peers.opened += usize::from(is_new && !is_first);
@@ -376,19 +388,18 @@ impl Watched {
         let began = Instant::now();
         let is_due = self.table_due.is_none_or(|due| due <= began);
         if is_due || is_over {
-            self.add_ended(&table(process), self.table_due.is_none());
+            self.add_ended(table(process), self.table_due.is_none());
             self.table_due = Some(began + PAUSE_OF_TABLES.max(began.elapsed() * PAUSE_OF_TABLE));
         }
     }
 
     /// Adds the connections of `table` that have ended since the last time, and those that have also begun since then. The
     /// system keeps a connection on the side that closed it first.
-    fn add_ended(&mut self, table: &[Row], is_first: bool) {
-        for row in table.iter().filter(|row| row.has_ended()) {
+    fn add_ended(&mut self, table: impl IntoIterator<Item = Row>, is_first: bool) {
+        for row in table.into_iter().filter(Row::has_ended) {
             let ends = (row.local, row.remote);
-            let (is_new, side) = (self.is_new(ends), self.side(ends));
-            let has_just_ended =
-                self.closed.len() < MOST_CONNECTIONS && self.closed.insert(ends) && !is_first;
+            let (is_new, side) = (self.connections.is_new(ends), self.side(ends));
+            let has_just_ended = self.closed.is_new(ends) && !is_first;
             // Count only addresses that this process deals with; others are another process's.
             if let Some(peers) = self.sides.get_mut(&side) {
                 peers.ended += usize::from(is_new && !is_first);
@@ -531,10 +542,10 @@ mod tests {
             };
             let mut watched = Watched::default();
             let listener = row(server, "0.0.0.0:0", SocketState::Listens).socket();
-            watched.add_ended(&[], true);
+            watched.add_ended([], true);
             watched.look(&[listener, row(server, client, SocketState::Open).socket()]);
             for _ in 0..2 {
-                watched.add_ended(&[row(local, remote, SocketState::Ended)], false);
+                watched.add_ended([row(local, remote, SocketState::Ended)], false);
             }
             watched.finish(1.0, None, None).listeners[0].closed_here
         };

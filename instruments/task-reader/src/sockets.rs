@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use diagnosis::evidence::numbered;
-use diagnosis::sockets::{self, Row, Socket, SocketState};
+use diagnosis::sockets::{self, Socket, SocketState};
 
 use crate::model::Task;
 use crate::pass::Place;
@@ -124,16 +124,18 @@ pub(crate) fn add_peers(process: Process, tasks: &mut [Task], before: &Numbers) 
     if now.is_empty() {
         return;
     }
-    let table = sockets::table(process.diagnosis());
-    // A socket that belongs to no process any more has the number 0.
-    let owned = table.iter().filter(|row| row.inode != 0);
-    let rows: HashMap<u64, &Row> = owned.map(|row| (row.inode, row)).collect();
-    let ports: HashSet<u16> = table
-        .iter()
-        .map(Row::socket)
-        .filter(|socket| socket.state == SocketState::Listens)
-        .map(|socket| socket.local.port())
-        .collect();
+    let wanted: HashSet<u64> = now.values().copied().collect();
+    let (mut own, mut ports) = (HashMap::new(), HashSet::new());
+    for row in sockets::table(process.diagnosis()) {
+        let socket = row.socket();
+        if socket.state == SocketState::Listens {
+            ports.insert(socket.local.port());
+        }
+        // A socket that belongs to no process any more has the number 0.
+        if row.inode != 0 && wanted.contains(&row.inode) {
+            own.insert(row.inode, socket);
+        }
+    }
     let mut hosts = Vec::new();
     for wait in tasks.iter_mut().flat_map(|task| &mut task.waits) {
         let Some(descriptor) = wait.descriptor else {
@@ -142,8 +144,8 @@ pub(crate) fn add_peers(process: Process, tasks: &mut [Task], before: &Numbers) 
         let number = now
             .get(&descriptor)
             .filter(|now| before.get(&descriptor) == Some(*now));
-        let row = number.and_then(|number| rows.get(number));
-        wait.peer = row.and_then(|row| peer(&row.socket(), &ports, &mut hosts));
+        let socket = number.and_then(|number| own.get(number));
+        wait.peer = socket.and_then(|socket| peer(socket, &ports, &mut hosts));
     }
 }
 
@@ -164,6 +166,8 @@ fn peer(socket: &Socket, ports: &HashSet<u16>, hosts: &mut Vec<IpAddr>) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use diagnosis::sockets::Row;
+
     use super::*;
 
     #[test]

@@ -60,11 +60,7 @@ impl OwnSockets {
             rows.extend(not_ended(kernel, AF_INET6).unwrap_or_default());
             Some(rows)
         });
-        asked.unwrap_or_else(|| {
-            let mut rows = table(self.process);
-            rows.retain(|row| !row.has_ended());
-            rows
-        })
+        asked.unwrap_or_else(|| table(self.process).filter(|row| !row.has_ended()).collect())
     }
 }
 
