@@ -70,7 +70,7 @@ impl Neighbours {
 pub fn lost_in_words(lost: f64) -> Option<String> {
     (lost >= CPU_LOST).then(|| {
         format!(
-            "Other programs had {:.0} % of the CPU time it wanted, so times are longer.",
+            "Other programs had {:.0} % of the CPU time it wanted, so times may be longer.",
             lost * 100.0
         )
     })

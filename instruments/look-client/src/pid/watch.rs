@@ -180,14 +180,15 @@ fn memory(resident: &[i64], seconds: f64) -> Option<Memory> {
     let last = *resident.last()?;
     let part = Part::of(resident.iter().copied());
     let mib = last as f64 / MIB;
-    let says = if resident.len() < MOMENTS_OF_RISE {
-        format!("{mib:.0} MiB are resident")
-    } else if part.grows() {
-        let rate = part.growth() as f64 / MIB / seconds;
-        format!("{mib:.0} MiB are resident, which grows by {rate:.1} MiB a second")
-    } else {
-        format!("{mib:.0} MiB are resident, which does not grow")
-    };
+    let mut says = format!("{mib:.0} MiB are resident (files not counted)");
+    if resident.len() >= MOMENTS_OF_RISE {
+        if part.grows() {
+            let rate = part.growth() as f64 / MIB / seconds;
+            says += &format!(", which grows by {rate:.1} MiB a second");
+        } else {
+            says += ", which does not grow";
+        }
+    }
     Some(Memory {
         seconds,
         live: part,
@@ -205,10 +206,7 @@ mod tests {
     fn the_calling_process_may_run_somewhere_and_uses_memory() {
         assert!(cpus(Process::this()) >= 1);
         let memory = memory(&[10 << 20; 12], 1.0).unwrap();
-        assert!(
-            memory
-                .says
-                .contains("10 MiB are resident, which does not grow")
-        );
+        let says = "10 MiB are resident (files not counted), which does not grow";
+        assert_eq!(memory.says, says);
     }
 }
