@@ -1,10 +1,11 @@
 //! Facts that several rules read, made once from the evidence: typed, and without words.
 
-use ecosystem::{BODY_OF, WaitKind};
+use ecosystem::{BODY_OF, PartMeaning, WaitKind};
 
 use crate::evidence::{Evidence, Peers, Place, Requests, Route};
-use crate::threads::seen::{Inside, Spot, client_made_at, in_other_tasks, inside};
-use crate::thresholds::{ALONE, MUCH_OF_ALL, POOL_WAIT};
+use crate::threads::seen::{Inside, Spot, client_made_at, in_other_tasks, inside, passes};
+use crate::threads::{Stack, State};
+use crate::thresholds::{ALONE, MUCH_OF_ALL, POOL_WAIT, THREAD_QUEUE};
 use crate::waiting::Waiting;
 
 /// Evidence, and what follows from it for several rules.
@@ -22,6 +23,36 @@ pub(crate) struct Facts<'a> {
     pub(crate) held_s: f64,
     /// True if the heartbeat's jobs found a free thread of the blocking pool each time.
     pub(crate) has_free_blocking_threads: bool,
+    /// Threads of `SQLite` that sleep until another connection has written, if there are enough for a queue.
+    pub(crate) sqlite_sleeps: Option<SqliteSleeps>,
+}
+
+/// Threads of `SQLite` that sleep until another connection has written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SqliteSleeps {
+    /// Threads at any time, on average.
+    pub(crate) threads: f64,
+    /// True if most of them want to read.
+    pub(crate) are_readers: bool,
+}
+
+impl SqliteSleeps {
+    pub(crate) fn of<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Self> {
+        let (mut asleep, mut of_readers) = (0, 0);
+        for stack in all {
+            if stack.state == State::Blocked && passes(stack, PartMeaning::SqliteBusy) {
+                asleep += stack.samples;
+                if passes(stack, PartMeaning::SqliteRead) {
+                    of_readers += stack.samples;
+                }
+            }
+        }
+        let threads = asleep as f64 / moments.max(1) as f64;
+        (threads >= THREAD_QUEUE).then_some(Self {
+            threads,
+            are_readers: of_readers * 2 > asleep,
+        })
+    }
 }
 
 impl<'a> Facts<'a> {
@@ -43,6 +74,8 @@ impl<'a> Facts<'a> {
             client_made_at: threads.and_then(client_made_at),
             held_s: held_s * evidence.cpu_share(),
             has_free_blocking_threads: is_free,
+            sqlite_sleeps: threads
+                .and_then(|threads| SqliteSleeps::of(threads.stacks(), threads.moments)),
         }
     }
 

@@ -79,6 +79,7 @@ pub(crate) fn of_requests<'a>(facts: &'a Facts<'_>) -> Vec<Ended<'a>> {
     for waiting in &facts.waits {
         found.extend(of_wait(waiting, requests, tasks));
     }
+    found.retain(|ended| !ended.is_for_sqlites_writer(facts));
     found
 }
 
@@ -170,16 +171,27 @@ pub(crate) fn of_tasks<'a>(facts: &'a Facts<'_>) -> Vec<Ended<'a>> {
             snapshots: tasks.snapshots,
         });
     }
+    found.retain(|ended| !ended.is_for_sqlites_writer(facts));
     found
+}
+
+impl Ended<'_> {
+    /// Returns whether the holder has a connection for a statement.
+    fn is_for_statement(&self) -> bool {
+        self.held.kind == WaitKind::Pool && self.followed.is_statement()
+    }
+
+    /// Returns whether that statement takes long only because `SQLite` lets one connection write, which is told.
+    fn is_for_sqlites_writer(&self, facts: &Facts<'_>) -> bool {
+        facts.sqlite_sleeps.is_some() && self.is_for_statement()
+    }
 }
 
 impl Sighting for Ended<'_> {
     fn row(&self) -> &'static Row {
         match self.followed.end.kind {
             StepKind::Of(WaitKind::Running) => self.held.runs,
-            _ if self.held.kind == WaitKind::Pool && self.followed.is_statement() => {
-                table::POOL_HELD_FOR_STATEMENT
-            }
+            _ if self.is_for_statement() => table::POOL_HELD_FOR_STATEMENT,
             StepKind::Of(WaitKind::Timer) if self.held.kind == WaitKind::Limit => {
                 table::LIMIT_HELD_IN_PAUSE
             }

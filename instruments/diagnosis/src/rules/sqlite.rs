@@ -1,45 +1,14 @@
 //! Threads of `SQLite` sleep until another connection has written. Requests only seem to wait for an answer.
 
-use ecosystem::PartMeaning;
-
 use super::table;
-use crate::facts::Facts;
+use crate::facts::{Facts, SqliteSleeps};
 use crate::finding::{Row, Sighting};
-use crate::threads::seen::passes;
-use crate::threads::{Stack, State};
-use crate::thresholds::THREAD_QUEUE;
 
-/// Threads of `SQLite` that sleep until another connection has written.
-pub(crate) struct Asleep {
-    /// Threads at any time, on average.
-    threads: f64,
-    /// True if most of them want to read.
-    are_readers: bool,
+pub(crate) fn check(facts: &Facts<'_>) -> Option<SqliteSleeps> {
+    facts.sqlite_sleeps
 }
 
-pub(crate) fn check(facts: &Facts<'_>) -> Option<Asleep> {
-    let profile = facts.evidence.threads.as_deref()?;
-    asleep(profile.stacks(), profile.moments)
-}
-
-fn asleep<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Asleep> {
-    let (mut asleep, mut of_readers) = (0, 0);
-    for stack in all {
-        if stack.state == State::Blocked && passes(stack, PartMeaning::SqliteBusy) {
-            asleep += stack.samples;
-            if passes(stack, PartMeaning::SqliteRead) {
-                of_readers += stack.samples;
-            }
-        }
-    }
-    let threads = asleep as f64 / moments.max(1) as f64;
-    (threads >= THREAD_QUEUE).then_some(Asleep {
-        threads,
-        are_readers: of_readers * 2 > asleep,
-    })
-}
-
-impl Sighting for Asleep {
+impl Sighting for SqliteSleeps {
     fn row(&self) -> &'static Row {
         if self.are_readers {
             table::SQLITE_JOURNAL
@@ -64,6 +33,7 @@ impl Sighting for Asleep {
 mod tests {
     use super::*;
     use crate::rules::told;
+    use crate::threads::{Stack, State};
 
     #[test]
     fn who_waits_for_sqlites_writer_is_told_from_who_writes() {
@@ -75,7 +45,7 @@ mod tests {
         let works = Stack::of(900, State::Running, &["sqlite3_step"]);
         let seen = [sleeps(150, reads), sleeps(30, "btreeBeginTrans"), works];
         let says = |stacks: &[Stack]| {
-            told(asleep(stacks.iter(), 100))
+            told(SqliteSleeps::of(stacks.iter(), 100))
                 .pop()
                 .map(|finding| finding.says)
         };

@@ -51,6 +51,10 @@ pub(crate) fn check(facts: &Facts<'_>) -> Vec<LongWait> {
         let Some(what) = what(waiting, requests) else {
             continue;
         };
+        // The statement takes long only because SQLite lets one connection write, which is told.
+        if matches!(what, What::PoolForStatement(_)) && facts.sqlite_sleeps.is_some() {
+            continue;
+        }
         found.push(LongWait {
             what,
             is_held_outside: waiting.past.is_none() && nobody_holds(waiting, requests),
@@ -327,7 +331,8 @@ mod tests {
     use crate::evidence::{Evidence, Memory, Part, Release};
     use crate::finding::{Finding, Level};
     use crate::rules::{judge, told};
-    use crate::testing::{both_sides, evidence, frames, place, route};
+    use crate::testing::{both_sides, evidence, frames, of_threads, place, route};
+    use crate::threads::{Stack, State, Thread};
     use crate::thresholds::{ABSENT, PASSES_BY, QUEUE};
 
     fn look(evidence: &Evidence) -> Vec<Finding> {
@@ -608,6 +613,34 @@ mod tests {
             &alone,
         )));
         assert!(found[0].fix.contains("EXPLAIN"), "{found:?}");
+    }
+
+    /// Reported of an INSERT that waited for a transaction of another task: `EXPLAIN` has nothing to say of it.
+    #[test]
+    fn a_statement_that_waits_for_sqlites_writer_is_not_called_slow() {
+        let pool = [LINE, "(waiting for a connection of the pool)"];
+        let query = ["shop::insert (src/write.rs:9)", "sqlx_sqlite"];
+        let places = [
+            place("POST /write", &pool, 5.0),
+            place("POST /write", &query, 5.0),
+        ];
+        let mut evidence = evidence(&[route("POST /write", 10.0, 100)], &places);
+        let says_slow = |evidence: &Evidence| {
+            let found = judge(&Facts::of(evidence));
+            found
+                .iter()
+                .any(|one| one.kind == "pool" && one.fix.contains("EXPLAIN"))
+        };
+        assert!(says_slow(&evidence));
+        let sleeps = [
+            "sqlite3_step",
+            "btreeBeginTrans",
+            "sqlite3InvokeBusyHandler",
+        ];
+        let sleeps = Stack::of(300, State::Blocked, &sleeps);
+        let worker = Thread::of("sqlx-sqlite-worker", vec![sleeps]);
+        evidence.threads = of_threads(vec![worker], 0.0).threads;
+        assert!(!says_slow(&evidence));
     }
 
     #[test]
