@@ -180,15 +180,15 @@ fn memory(resident: &[i64], seconds: f64) -> Option<Memory> {
     let last = *resident.last()?;
     let part = Part::of(resident.iter().copied());
     let mib = last as f64 / MIB;
-    let mut says = format!("{mib:.0} MiB are resident (files not counted)");
-    if resident.len() >= MOMENTS_OF_RISE {
-        if part.grows() {
-            let rate = part.growth() as f64 / MIB / seconds;
-            says += &format!(", which grows by {rate:.1} MiB a second");
-        } else {
-            says += ", which does not grow";
-        }
-    }
+    let grows = if resident.len() < MOMENTS_OF_RISE {
+        String::new()
+    } else if part.grows() {
+        let rate = part.growth() as f64 / MIB / seconds;
+        format!(", which grows by {rate:.1} MiB a second")
+    } else {
+        ", which does not grow".to_owned()
+    };
+    let says = format!("{mib:.0} MiB are resident (files not counted){grows}");
     Some(Memory {
         seconds,
         live: part,
