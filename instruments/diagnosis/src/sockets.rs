@@ -244,6 +244,7 @@ pub struct Watched {
     connections: Connected,
     /// Connections that were closed at this end first.
     closed: Connected,
+    hashes: RandomState,
     round_trips: BTreeMap<Side, (f64, u32)>,
     /// Numbers of open connections to each address that this process connects to, look by look.
     open: BTreeMap<SocketAddr, Vec<i64>>,
@@ -255,18 +256,15 @@ pub struct Watched {
     table_due: Option<Instant>,
 }
 
-/// Connections that were seen, by a hash of their ends: two of the most that are remembered share one in a look of a billion.
+/// Connections that were seen, by a hash of their ends: among as many as are remembered, two have the same one in one of a
+/// billion looks.
 #[derive(Default)]
-struct Connected {
-    hashes: HashSet<u64>,
-    state: RandomState,
-}
+struct Connected(HashSet<u64>);
 
 impl Connected {
-    /// Returns whether a connection was not seen before, and remembers it.
-    fn is_new(&mut self, ends: Ends) -> bool {
-        let hash = self.state.hash_one(ends);
-        self.hashes.len() < MOST_CONNECTIONS && self.hashes.insert(hash)
+    /// Returns whether a connection with this hash was not seen before, and remembers it.
+    fn is_new(&mut self, hash: u64) -> bool {
+        self.0.len() < MOST_CONNECTIONS && self.0.insert(hash)
     }
 }
 
@@ -354,7 +352,8 @@ impl Watched {
             if !looked_at.insert(ends) {
                 continue;
             }
-            let (is_new, side) = (self.connections.is_new(ends), self.side(ends));
+            let is_new = self.connections.is_new(self.hashes.hash_one(ends));
+            let side = self.side(ends);
             let peers = self.sides.entry(side).or_default();
             peers.open += 1;
             peers.opened += usize::from(is_new && !is_first);
@@ -398,8 +397,9 @@ impl Watched {
     fn add_ended(&mut self, table: impl IntoIterator<Item = Row>, is_first: bool) {
         for row in table.into_iter().filter(Row::has_ended) {
             let ends = (row.local, row.remote);
-            let (is_new, side) = (self.connections.is_new(ends), self.side(ends));
-            let has_just_ended = self.closed.is_new(ends) && !is_first;
+            let (hash, side) = (self.hashes.hash_one(ends), self.side(ends));
+            let is_new = self.connections.is_new(hash);
+            let has_just_ended = self.closed.is_new(hash) && !is_first;
             // Count only addresses that this process deals with; others are another process's.
             if let Some(peers) = self.sides.get_mut(&side) {
                 peers.ended += usize::from(is_new && !is_first);

@@ -12,7 +12,9 @@ use netlink_packet_core::{
 };
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
-use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
+use netlink_packet_sock_diag::inet::{
+    ExtensionFlags, InetRequest, InetResponseHeader, SocketId, StateFlags,
+};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 /// Messages of netlink begin at multiples of so many bytes.
@@ -89,17 +91,7 @@ fn not_ended(kernel: &netlink_sys::Socket, family: u8) -> Option<Vec<Row>> {
             let message = NetlinkMessage::<SockDiagMessage>::deserialize(left).ok()?;
             match message.payload {
                 NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
-                    let socket = response.header;
-                    let ends = socket.socket_id;
-                    let address = |ip: IpAddr, port| SocketAddr::new(ip.to_canonical(), port);
-                    rows.push(Row::new(
-                        address(ends.source_address, ends.source_port),
-                        address(ends.destination_address, ends.destination_port),
-                        socket.state,
-                        socket.send_queue,
-                        socket.recv_queue,
-                        u64::from(socket.inode),
-                    ));
+                    rows.push(row(&response.header));
                 }
                 NetlinkPayload::Done(_) => return Some(rows),
                 _ => return None,
@@ -110,6 +102,20 @@ fn not_ended(kernel: &netlink_sys::Socket, family: u8) -> Option<Vec<Row>> {
                 .unwrap_or_default();
         }
     }
+}
+
+/// Returns a socket as the system's file has it.
+fn row(socket: &InetResponseHeader) -> Row {
+    let ends = &socket.socket_id;
+    let address = |ip: IpAddr, port| SocketAddr::new(ip.to_canonical(), port);
+    Row::new(
+        address(ends.source_address, ends.source_port),
+        address(ends.destination_address, ends.destination_port),
+        socket.state,
+        socket.send_queue,
+        socket.recv_queue,
+        u64::from(socket.inode),
+    )
 }
 
 #[cfg(test)]
