@@ -161,7 +161,8 @@ fn by_url(url: &str, options: &Look) -> Result<Exit, CliError> {
                     "{url} answered with something else than a report: {why}"
                 ))
             })?;
-        json::print_as("look", &report)?;
+        let kind = if options.tail { "tail" } else { "look" };
+        json::print_as(kind, &report)?;
     } else {
         println!("{}", said.trim_end());
     }

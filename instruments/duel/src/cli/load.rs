@@ -266,7 +266,7 @@ fn write_scripts(
 }
 
 /// Says how the outcome meets a condition under which the load fails; `None` if it does not. A latency that is only known
-/// to be longer than some time may meet the condition, so it fails.
+/// to be longer than some time fails if it may meet the condition.
 fn failure(condition: &Condition, outcome: &Outcome) -> Option<String> {
     let faults = outcome.error_count() + outcome.wrong_answers;
     // Faults of the warm-up count, so its right answers do.
